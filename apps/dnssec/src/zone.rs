@@ -52,20 +52,27 @@ pub enum ZoneError {
     /// The origin is no name.
     #[error("{0:?} is not the name of a zone; write it with its dot, as in example.org.")]
     Origin(String),
-    /// The text is not a zone.
+    /// The text is not a zone: where, and why not.
+    #[error(
+        "the zone cannot be read beyond line and column {0}: write what is there, or before, as section 5 of RFC 1035 has it"
+    )]
+    Syntax(String),
+    /// A record is longer than DNS has them.
     #[error("the zone cannot be read: {0}")]
-    Text(String),
+    Long(&'static str),
     /// A record is not of the zone.
-    #[error("{0} is not in the zone {1}")]
+    #[error(
+        "{0} is not in the zone {1}: leave it out, or end its name as that of the zone ends; --origin says which zone it is"
+    )]
     Outside(Owner, Owner),
     /// Another class than that of the Internet.
-    #[error("{0} is of another class than IN")]
+    #[error("{0} is of another class than IN: leave it out")]
     Class(Owner),
     /// A line that includes another file.
     #[error("$INCLUDE is not followed: write the zone in one file")]
     Include,
     /// There is no SOA record at the top, or more than one.
-    #[error("the zone has no SOA record of its own; its name is {0}")]
+    #[error("the zone has no SOA record at its top, {0}, or several: write one there; --origin says which zone it is")]
     NoStart(Owner),
     /// Differences take away what is not there.
     #[error("differences take a record away that is not in the copy: {0} {1}")]
@@ -152,7 +159,7 @@ fn own<N: ToName, D: ComposeRecordData>(record: &Record<N, D>, apex: &Owner) -> 
         return Ok(None);
     }
     let mut data = Vec::new();
-    let long = |_| ZoneError::Text("a record is too long".to_owned());
+    let long = |_| ZoneError::Long("a record is too long");
     record.data().compose_canonical_rdata(&mut data).map_err(long)?;
     Ok(Some(Own { owner, kind, ttl: record.ttl().as_secs(), data }))
 }
@@ -175,11 +182,11 @@ pub(crate) fn zonefile(text: &[u8], origin: &Owner) -> Result<Zonefile, ZoneErro
 /// The name of a record.
 ///
 /// # Errors
-/// [`ZoneError::Text`]: it is too long.
+/// [`ZoneError::Long`]: it is too long.
 pub fn owner_of<N: ToName, D>(record: &Record<N, D>) -> Result<Owner, ZoneError> {
     let owner: Name<Vec<u8>> = record.owner().to_name();
     let owner = Owner::read(owner.as_slice()).map(|(owner, _)| owner);
-    owner.ok_or_else(|| ZoneError::Text("a name is too long".to_owned()))
+    owner.ok_or(ZoneError::Long("a name is too long"))
 }
 
 /// The serial in the data of a SOA record: of the five numbers at its end the first (RFC 1035, section 3.3.13).
@@ -203,9 +210,10 @@ impl Zone {
     /// [`ZoneError`].
     pub fn parse(text: &[u8], origin: &str) -> Result<Self, ZoneError> {
         let apex = Self::origin(origin)?;
-        let mut file = zonefile(text, &apex)?;
+        // The class of each record is looked at below, and what is said of it names the record.
+        let mut file = zonefile(text, &apex)?.allow_invalid();
         let mut zone = Builder::new(apex);
-        while let Some(entry) = file.next_entry().map_err(|error| ZoneError::Text(error.to_string()))? {
+        while let Some(entry) = file.next_entry().map_err(|error| ZoneError::Syntax(error.to_string()))? {
             let Entry::Record(record) = entry else { return Err(ZoneError::Include) };
             zone.add(&record)?;
         }

@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         let output = Output::new(cli.json);
         match cli.command {
             Command::Demo(args) => demo(&args, output),
-            Command::Measure(args) => measure::run(&args, output),
+            Command::Measure(args) => measure::run(args, output),
             Command::Agent(args) => agent::run(&args),
             Command::Product(command) => command.run(output),
         }

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde::Deserialize;
 use serde_json::Value;
 use theta::{
     exit::{Failure, reason},
@@ -33,6 +34,28 @@ pub(crate) const NAME_SERVERS_CLIENT: &str = "name-server.client";
 
 /// How long processes may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What `theta status --json` says of the group, as far as it is of interest here.
+#[derive(Debug, Deserialize)]
+struct Status {
+    culprits: Vec<Culprit>,
+}
+
+/// A node of which others tell something.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Culprit {
+    pub(crate) node: u16,
+    pub(crate) misbehaviour: String,
+    told_by: Option<Vec<u16>>,
+    disputed: bool,
+}
+
+impl Culprit {
+    /// Those that tell it.
+    pub(crate) fn told_by(&self) -> &[u16] {
+        self.told_by.as_deref().unwrap_or_default()
+    }
+}
 
 /// The operators' processes. Dropping it kills them; they end with this process, too.
 pub(crate) struct Operators {
@@ -166,6 +189,12 @@ impl Operators {
     /// The last time, as `theta audit show` shows it.
     pub(crate) fn last_refusal(&self, node: u16) -> Result<String, Failure> {
         self.group.last_refusal(&self.dir, node, &ASKED)
+    }
+
+    /// The nodes that took part in what an agent of another one refuses, as the group's state has it.
+    pub(crate) fn disputed(&self) -> Result<Vec<Culprit>, Failure> {
+        let status: Status = serde_json::from_str(&self.theta(&["status", "--json"])?).map_err(Failure::internal)?;
+        Ok(status.culprits.into_iter().filter(|culprit| culprit.disputed).collect())
     }
 
     /// The directory of all, which is absolute.

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use theta::{exit::Failure, output::Output};
+use theta::{connect, exit::Failure, output::Output};
 use theta_cluster::Show;
 use tokio::time::sleep;
 
@@ -67,7 +67,7 @@ pub(crate) async fn play(stage: &Stage, output: Output) -> Result<(), Failure> {
     scene.serves(BEFORE)?;
     scene.verified()?;
 
-    let mut rows = vec![scene.falsify()?];
+    let mut rows = vec![scene.falsify().await?];
     scene.show.act(format_args!("The operators agree: {}", told(AGREED)));
     rows.push(scene.agree("agreed", &[AGREED], OPERATORS).await?);
     scene.show.act(format_args!("Node {VICTIM} is killed (SIGKILL), and the operators agree: {}", told(ADDED)));
@@ -87,7 +87,7 @@ struct Scene {
 
 impl Scene {
     /// Somebody else has what is operator 1's: the name server, the node, and the copy of the zone.
-    fn falsify(&self) -> Result<Row, Failure> {
+    async fn falsify(&self) -> Result<Row, Failure> {
         let Self { show, operators, knot } = self;
         show.act(format_args!("Operator {TAKEN_OVER} is taken over, name server and all: {}", told(FALSE)));
         let before = self.refusals(OPERATORS)?;
@@ -119,9 +119,41 @@ impl Scene {
             // The names of the columns, and the record.
             shown.lines().take(2).for_each(|line| show.aside(line));
         }
+        let named = self.named().await?;
         self.verified()?;
         let copies = vec![TAKEN_OVER];
-        Ok(Row { act: "taken over", change: told(FALSE), copies, refused, signed: false, served, took_ms: ms(took) })
+        let (act, change, took_ms) = ("taken over", told(FALSE), ms(took));
+        Ok(Row { act, change, copies, refused, named, signed: false, served, took_ms })
+    }
+
+    /// Has the name server try until the others name the node that took part all the same; which that is. Of a signature of Ed25519 they see what it did
+    /// if it is the signature's coordinator, or asks who that is.
+    async fn named(&self) -> Result<Vec<u16>, Failure> {
+        let Self { show, operators, knot } = self;
+        let deadline = Instant::now() + PATIENCE;
+        let culprits = loop {
+            let culprits = operators.disputed()?;
+            if !culprits.is_empty() {
+                break culprits;
+            }
+            if Instant::now() > deadline {
+                return Err(Failure::NoAnswer(format!("nobody names node {TAKEN_OVER}, which took part")));
+            }
+            sleep(Duration::from_millis(200)).await;
+            if knot.make(FALSE)? {
+                return Err(Failure::Failed(format!("what operator {TAKEN_OVER} alone has in its copy was signed")));
+            }
+        };
+        for culprit in &culprits {
+            let (node, told_by) = (culprit.node, culprit.told_by());
+            if node != TAKEN_OVER || !told_by.iter().all(|by| OTHERS.contains(by)) {
+                return Err(Failure::Failed(format!("node {TAKEN_OVER} should be named, and it is {culprit:?}")));
+            }
+            show.good(format_args!("node {node} is named by {} (theta status, theta doctor)", connect::nodes(told_by)));
+            // As theta status says it.
+            show.aside(format_args!("according to {}, node {node} {}", connect::nodes(told_by), culprit.misbehaviour));
+        }
+        Ok(vec![TAKEN_OVER])
     }
 
     /// The last of these changes is in all copies, and is made; so many nodes run, the first ones.
@@ -146,7 +178,8 @@ impl Scene {
         show.good(format_args!("signed and served: {}", told(change)));
         self.verified()?;
         let (copies, refused) = ((1..=OPERATORS).collect(), self.newly_refused(&before)?);
-        Ok(Row { act, change: told(change), copies, refused, signed: true, served, took_ms: ms(took) })
+        let (change, named, took_ms) = (told(change), Vec::new(), ms(took));
+        Ok(Row { act, change, copies, refused, named, signed: true, served, took_ms })
     }
 
     /// Makes sure that the server gives this address, with its signature.

@@ -12,6 +12,7 @@ mod agent;
 mod differences;
 mod digests;
 mod name_servers;
+mod no_zones;
 mod nsec3;
 mod previous;
 mod primary;

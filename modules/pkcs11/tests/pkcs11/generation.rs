@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    group::{SAFE_PRIMES, configure, log, openssl, until},
+    group::{SAFE_PRIMES, SAFE_PRIMES_3072, configure, log, openssl, until},
     harness::Group,
     host::{FUNCTION_REJECTED, Host},
 };
@@ -36,11 +36,16 @@ pub(crate) fn pooled(keys: &str, lines: &str) -> Group {
 /// The same with one key of RSA in the pool.
 pub(crate) fn pooled_rsa(lines: &str) -> Group {
     let mut group = Group::made_with(&["--no-keys"]);
-    group.file("rsa.pem", SAFE_PRIMES);
-    group.theta(&["keys", "import", "--name", RSA, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
+    import_rsa(&group);
     group.start_all();
     ready(&group, lines);
     group
+}
+
+/// Deals the key to nodes that do not run.
+pub(crate) fn import_rsa(group: &Group) {
+    group.file("rsa.pem", SAFE_PRIMES);
+    group.theta(&["keys", "import", "--name", RSA, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
 }
 
 pub(crate) fn ready(group: &Group, lines: &str) {
@@ -86,6 +91,9 @@ fn hosts_make_keys_and_find_them_again() {
     group.file("rsa.pem", SAFE_PRIMES);
     let name = "zone-sh00-pkcs1-sha256-1";
     group.theta(&["keys", "import", "--name", name, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
+    let longer = "zone-sh00-pkcs1-sha256-2";
+    group.file("rsa.pem", SAFE_PRIMES_3072);
+    group.theta(&["keys", "import", "--name", longer, "--suite", "sh00-pkcs1-sha256", "rsa.pem"]).ok();
     group.start_all();
     ready(&group, "");
     let mut host = Host::ready(&group);
@@ -121,6 +129,14 @@ fn hosts_make_keys_and_find_them_again() {
         said.contains("the pool zone has no free key of frost-ed25519: the group has made zone-frost-ed25519-2"),
         "{said}"
     );
+    // The pool's other key of RSA is a longer one, and is given to whoever asks for its length.
+    host.fails(DEVICE_MEMORY, rsa(2048, "0c02"));
+    let made = host.ok(rsa(3072, "0c03"));
+    let pem = group.theta(&["keys", "export", longer]).ok().text();
+    fs::write(group.path().join("made.der"), hex::decode(made["info"].as_str().unwrap()).unwrap()).unwrap();
+    assert_eq!(openssl(group.path(), &["pkey", "-pubin", "-inform", "DER", "-in", "made.der"]), pem);
+    let shown = openssl(group.path(), &["pkey", "-pubin", "-inform", "DER", "-in", "made.der", "-noout", "-text"]);
+    assert!(shown.contains("(3072 bit)"), "{shown}");
     for bits in [2048, 3072] {
         host.fails(DEVICE_MEMORY, rsa(bits, "0c02"));
     }
@@ -130,13 +146,14 @@ fn hosts_make_keys_and_find_them_again() {
     // A program that starts later has them all, and signs.
     drop((host, second));
     let mut host = Host::ready(&group);
-    assert_eq!(listed(&mut host).len(), 2 + 2 * 6);
+    assert_eq!(listed(&mut host).len(), 2 + 2 * 7);
     for (key, mechanism) in [
         ("www", "ecdsa-sha256"),
         ("mail", "ecdsa-sha256"),
         ("0b01", "eddsa"),
         ("0b02", "eddsa"),
         ("0c01", "rsa-sha256"),
+        ("0c03", "rsa-sha256"),
     ] {
         let signed = host.ok(json!({"do": "sign", "key": key, "mechanism": mechanism, "data": "01"}));
         let verify =

@@ -15,6 +15,9 @@ use crate::harness::Group;
 /// A private key of RSA whose primes are safe: making one takes a minute.
 pub(crate) const SAFE_PRIMES: &str = include_str!("../../../../crates/keyfiles/src/import/safe_primes.pem");
 
+/// The same with 3072 bits, whose primes are those of `vectors/sh00/safe_primes.json`.
+pub(crate) const SAFE_PRIMES_3072: &str = include_str!("safe_primes_3072.pem");
+
 /// The keys that were dealt, by what they are of. `live` was made by the nodes.
 pub(crate) const KEYS: [(&str, &str); 7] = [
     ("ed", "frost-ed25519"),

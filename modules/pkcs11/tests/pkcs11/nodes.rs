@@ -12,6 +12,11 @@ use crate::{
     host::{DEVICE_ERROR, FUNCTION_REJECTED, Host},
 };
 
+/// How long a call may take.
+const TIMEOUT_MS: u32 = 6_000;
+/// How much later it may end: half a second, as the guide says, and what a busy machine adds.
+const LATE_SECONDS: f64 = 4.0;
+
 fn sign(key: &str, data: &str) -> serde_json::Value {
     json!({"do": "sign", "key": key, "mechanism": "eddsa", "data": data})
 }
@@ -19,7 +24,7 @@ fn sign(key: &str, data: &str) -> serde_json::Value {
 #[test]
 fn too_few_nodes_are_a_device_error_and_the_next_call_works() {
     let mut group = with_keys();
-    configure(&group, "timeout_ms = 6000\n");
+    configure(&group, &format!("timeout_ms = {TIMEOUT_MS}\n"));
     let mut host = Host::ready(&group);
     host.ok(sign("ed", "01"));
     group.kill(2);
@@ -27,7 +32,7 @@ fn too_few_nodes_are_a_device_error_and_the_next_call_works() {
     host.ok(sign("ed", "02"));
     group.kill(4);
     let failed = host.fails(DEVICE_ERROR, sign("ed", "03"));
-    assert!(failed["seconds"].as_f64().unwrap() < 20.0, "{failed}");
+    assert!(failed["seconds"].as_f64().unwrap() < f64::from(TIMEOUT_MS) / 1_000.0 + LATE_SECONDS, "{failed}");
     assert!(log(&group).contains("signing with ed@1 failed"), "{}", log(&group));
     // The keys are known all the same.
     assert_eq!(host.ok(json!({"do": "list"}))["keys"].as_array().unwrap().len(), 14);

@@ -1,19 +1,21 @@
 //! All points, one after the other.
 
 use std::{
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
 use clap::ValueEnum;
-use theta::exit::Failure;
+use theta::{connect, exit::Failure, output::Output};
 use theta_cluster::Show;
 use theta_knot::{places::Places, server::PROGRAMS};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
-    MeasureArgs, Row,
+    MeasureArgs,
     point::Point,
+    rows::Row,
     signer::{GroupSigner, SOFTHSM, Signer},
 };
 use crate::knot_failure::failure;
@@ -37,6 +39,11 @@ impl Algorithm {
             Self::Ed25519 => "frost-ed25519",
             Self::Rsasha256 => "sh00-pkcs1-sha256",
         }
+    }
+
+    /// Whether signers send digests, which can be said ahead.
+    pub(super) const fn sends_digests(self) -> bool {
+        matches!(self, Self::Ecdsap256sha256 | Self::Rsasha256)
     }
 }
 
@@ -93,6 +100,13 @@ pub(crate) struct GroupSize {
     pub(crate) n: u16,
 }
 
+impl GroupSize {
+    /// As tables have it.
+    pub(super) fn name(self) -> String {
+        format!("{} of {}", self.k, self.n)
+    }
+}
+
 impl fmt::Display for GroupSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}of{}", self.k, self.n)
@@ -108,66 +122,112 @@ impl FromStr for GroupSize {
     }
 }
 
-/// What is to be measured.
-pub(super) struct Grid<'a> {
-    pub(super) args: &'a MeasureArgs,
-    pub(super) program: PathBuf,
-    pub(super) show: Show,
+/// What is to be measured, and to whom each row goes. If nobody takes it any more, nothing more is measured.
+pub(super) struct Grid {
+    args: MeasureArgs,
+    program: PathBuf,
+    folder: PathBuf,
+    show: Show,
+    rows: UnboundedSender<Row>,
 }
 
-impl Grid<'_> {
-    pub(super) async fn measure(&self) -> Result<Vec<Row>, Failure> {
+/// What one point is about, besides who signs.
+#[derive(Clone, Copy)]
+struct Wanted {
+    algorithm: Algorithm,
+    names: usize,
+    way: LookAhead,
+}
+
+/// Nobody takes rows any more.
+struct Left;
+
+impl Grid {
+    /// In this folder, which is empty.
+    pub(super) const fn new(
+        args: MeasureArgs,
+        program: PathBuf,
+        folder: PathBuf,
+        output: Output,
+        rows: UnboundedSender<Row>,
+    ) -> Self {
+        Self { args, program, folder, show: Show::new(output), rows }
+    }
+
+    pub(super) fn measure(&self) -> Result<(), Failure> {
         let places = Places::of_this_machine();
         places.check(&PROGRAMS).map_err(|error| failure(&error))?;
-        let made = tempfile::Builder::new().prefix("theta-dnssec-").tempdir();
-        let folder = made.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
-        let mut rows = Vec::new();
+        let runtime = connect::runtime()?;
+        // Nobody is left to be told that nobody is.
+        let _ =
+            self.all(&places, |dir, size| runtime.block_on(GroupSigner::start(&self.program, dir, size, &self.args)));
+        Ok(())
+    }
+
+    fn all(
+        &self,
+        places: &Places,
+        start: impl Fn(&Path, GroupSize) -> Result<GroupSigner, Failure>,
+    ) -> Result<(), Left> {
         for beside in &self.args.beside {
-            if *beside == Beside::Softhsm && !places.has(SOFTHSM) {
-                self.show.say("SoftHSM is left out: install Debian's package softhsm2");
-                continue;
-            }
             let signer = match beside {
+                Beside::Softhsm if !places.has(SOFTHSM) => {
+                    self.show.say("SoftHSM is left out: install Debian's package softhsm2");
+                    continue;
+                }
                 Beside::Softhsm => Signer::Softhsm,
                 Beside::Files => Signer::Files,
             };
-            self.all(&signer, &places, folder.path(), &mut rows)?;
+            self.by(&signer, places)?;
         }
         for size in &self.args.groups {
             self.show.act(format_args!("A group, any {} of {}", size.k, size.n));
-            let dir = folder.path().join(size.to_string());
-            let group = GroupSigner::start(&self.program, &dir, *size, self.args).await?;
-            self.all(&Signer::Group(group), &places, folder.path(), &mut rows)?;
-        }
-        Ok(rows)
-    }
-
-    /// All zones and algorithms by one signer.
-    fn all(&self, signer: &Signer, places: &Places, folder: &Path, rows: &mut Vec<Row>) -> Result<(), Failure> {
-        for algorithm in &self.args.algorithms {
-            let ways =
-                self.args.look_ahead.iter().filter(|way| **way == LookAhead::Off || signer.can_look_ahead(*algorithm));
-            for (names, way) in ways.flat_map(|way| self.args.names.iter().map(move |names| (names, *way))) {
-                let folder = folder.join(format!("{}-{}", rows.len(), signer.name().replace(' ', "")));
-                fs::create_dir(&folder).map_err(|error| Failure::writing(&folder, &error))?;
-                self.show.say(format_args!("{}, {algorithm}, {names} names, look-ahead {way} ...", signer.name()));
-                let is_ahead = way == LookAhead::On;
-                let point =
-                    Point { places, folder: &folder, algorithm: *algorithm, names: *names, is_ahead, args: self.args };
-                let row = point.measure(signer)?;
-                match &row.objection {
-                    None => self.show.good(format_args!(
-                        "{} signatures in {} ms, {:.0}/s",
-                        row.signatures, row.signed_ms, row.a_second
-                    )),
-                    Some(objection) => self.show.say(format_args!("not signed: {objection}")),
-                }
-                if let Some(words) = &row.no_change {
-                    self.show.say(format_args!("Knot takes no change: {words}"));
-                }
-                rows.push(row);
+            match start(&self.folder.join(size.to_string()), *size) {
+                Ok(group) => self.by(&Signer::Group(group), places)?,
+                Err(failure) => self.without(*size, &failure)?,
             }
         }
         Ok(())
+    }
+
+    /// All zones and algorithms by one signer.
+    fn by(&self, signer: &Signer, places: &Places) -> Result<(), Left> {
+        for (number, wanted) in self.wanted(|algorithm| signer.can_look_ahead(algorithm)).enumerate() {
+            let Wanted { algorithm, names, way } = wanted;
+            self.show.say(format_args!("{}, {algorithm}, {names} names, look-ahead {way} ...", signer.name()));
+            let folder = self.folder.join(format!("{}-{number}", signer.name().replace(' ', "")));
+            let is_ahead = way == LookAhead::On;
+            let point = Point { places, folder: &folder, algorithm, names, is_ahead, args: &self.args };
+            self.tell(point.measure(signer))?;
+        }
+        Ok(())
+    }
+
+    /// The same by a group that does not come into being.
+    fn without(&self, size: GroupSize, failure: &Failure) -> Result<(), Left> {
+        self.wanted(Algorithm::sends_digests).try_for_each(|Wanted { algorithm, names, way }| {
+            self.tell(Row {
+                signer: size.name(),
+                algorithm: algorithm.to_string(),
+                look_ahead: way == LookAhead::On,
+                names,
+                objection: Some(failure.to_string()),
+                failed: true,
+                ..Row::default()
+            })
+        })
+    }
+
+    /// What is wanted of a signer that can look ahead with these algorithms.
+    fn wanted(&self, can_look_ahead: impl Fn(Algorithm) -> bool) -> impl Iterator<Item = Wanted> {
+        let MeasureArgs { algorithms, look_ahead, names, .. } = &self.args;
+        let ways = algorithms.iter().flat_map(move |algorithm| look_ahead.iter().map(move |way| (*algorithm, *way)));
+        let possible = ways.filter(move |(algorithm, way)| *way == LookAhead::Off || can_look_ahead(*algorithm));
+        possible
+            .flat_map(move |(algorithm, way)| names.iter().map(move |names| Wanted { algorithm, names: *names, way }))
+    }
+
+    fn tell(&self, row: Row) -> Result<(), Left> {
+        self.rows.send(row).map_err(|_| Left)
     }
 }

@@ -2,22 +2,25 @@
 
 mod grid;
 mod point;
+mod rows;
 mod signer;
 mod stock;
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
-use serde::Serialize;
-use theta::{
-    connect,
-    exit::Failure,
-    interrupt::told_to_end,
-    output::{Output, Table},
-};
-use theta_cluster::{Show, this_program};
+use theta::{connect, exit::Failure, interrupt::told_to_end, output::Output};
+use theta_cluster::this_program;
+use tokio::{sync::mpsc, time::sleep};
 
-use self::grid::{Algorithm, Beside, Grid, GroupSize, LookAhead};
+use self::{
+    grid::{Algorithm, Beside, Grid, GroupSize, LookAhead},
+    rows::Rows,
+};
 
 /// Options of `theta-dnssec-demo measure`.
 #[derive(Debug, Args)]
@@ -29,7 +32,8 @@ Examples:
 All processes are on this machine and share its processors: what nodes, agents and name servers of several machines would take in
 parallel is taken one after the other here. So CPU is said beside time. Agents take no part: what their consent costs is not in it. Where the
 module looks ahead, this program tells it what follows, as theta-dnssec agent --look-ahead does.
-A point that takes longer than --patience is said so, with what was signed by then, and is no failure.")]
+Each point is a line as soon as it is there (with --json an object), and Ctrl-C keeps those that are. One that takes longer than --patience is said so,
+with what was signed by then, and is no failure. After one that fails the next is measured all the same, and the command fails in the end.")]
 pub(crate) struct MeasureArgs {
     /// How many names zones have, each with an address
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1_000])]
@@ -55,86 +59,86 @@ pub(crate) struct MeasureArgs {
     /// How many changes of one name are timed
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     changes: u16,
-    /// How long a zone may take to be signed, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    patience: u64,
+    /// How long a zone may take to be signed, in seconds [default: 300, and one more for every 25 names]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    patience: Option<u64>,
     /// The PKCS#11 module [default: beside this program]
     #[arg(long, value_name = "FILE")]
     module: Option<PathBuf>,
 }
 
-/// What came of one point.
-#[derive(Debug, Serialize)]
-pub(crate) struct Row {
-    /// Who signs: a group as `2 of 3`, `softhsm` or `files`.
-    pub(crate) signer: String,
-    /// The algorithm.
-    pub(crate) algorithm: String,
-    /// Whether signatures were made before Knot asked for them.
-    pub(crate) look_ahead: bool,
-    /// How many names the zone has.
-    pub(crate) names: usize,
-    /// How many signatures are in it; those that were there when patience ended.
-    pub(crate) signatures: usize,
-    /// Why the zone is not signed; of one that is, `ldns-verify-zone` has found nothing wrong with it.
-    pub(crate) objection: Option<String>,
-    /// From the server's start until the zone is signed and written, in milliseconds.
-    pub(crate) signed_ms: u64,
-    /// Signatures in each second of that.
-    pub(crate) a_second: f64,
-    /// The median of what a change of one name takes, until it is signed and served, in milliseconds.
-    pub(crate) change_ms: Option<f64>,
-    /// Why there was no change, if the zone was signed.
-    pub(crate) no_change: Option<String>,
-    /// CPU of a node for a signature, of the zone and of changes, in microseconds.
-    pub(crate) node_us: Option<f64>,
+/// How many names are signed in a second at least: two signatures each, and slow groups make a hundred and more.
+const NAMES_A_SECOND: usize = 25;
+/// What the start of the server may take, and what it signs whatever the names are.
+const BASE: Duration = Duration::from_secs(300);
+/// How long it may take to end what is being measured.
+const END: Duration = Duration::from_secs(5);
+/// How often it is looked whether it has ended.
+const GLANCE: Duration = Duration::from_millis(50);
+
+impl MeasureArgs {
+    /// How long a zone of so many names may take to be signed.
+    fn patience(&self, names: usize) -> Duration {
+        let of_names = || u64::try_from(names / NAMES_A_SECOND).map_or(Duration::MAX, Duration::from_secs);
+        self.patience.map_or_else(|| BASE.saturating_add(of_names()), Duration::from_secs)
+    }
 }
 
-/// Measures, and prints a table.
-pub(crate) fn run(args: &MeasureArgs, output: Output) -> Result<(), Failure> {
-    let grid = Grid { args, program: this_program()?, show: Show::new(output) };
-    let rows = connect::runtime()?.block_on(async {
+/// Measures in a thread of its own, prints each point as it comes, and a table at the end; of what there is, if a signal ends it.
+pub(crate) fn run(args: MeasureArgs, output: Output) -> Result<(), Failure> {
+    let made = tempfile::Builder::new().prefix("theta-dnssec-").tempdir();
+    let folder = made.map_err(|error| Failure::writing(&std::env::temp_dir(), &error))?;
+    let mut rows = Rows::new(output);
+    let (sender, mut receiver) = mpsc::unbounded_channel();
+    let grid = Grid::new(args, this_program()?, folder.path().to_owned(), output, sender);
+    let ended = connect::runtime()?.block_on(async {
         let told = told_to_end()?;
-        tokio::select! {
-            measured = grid.measure() => measured,
-            signal = told => Err(Failure::Interrupted(signal)),
+        tokio::pin!(told);
+        let measuring = thread::spawn(move || grid.measure());
+        loop {
+            tokio::select! {
+                // Ctrl-C ends the name server and the nodes, too, which must not become a row.
+                biased;
+                signal = &mut told => {
+                    // Whoever measures ends with the next point, if not at once since its processes do.
+                    drop(receiver);
+                    let deadline = Instant::now() + END;
+                    while !measuring.is_finished() && Instant::now() < deadline {
+                        sleep(GLANCE).await;
+                    }
+                    return Err(Failure::Interrupted(signal));
+                }
+                row = receiver.recv() => match row {
+                    Some(row) => rows.add(row)?,
+                    None => break,
+                },
+            }
         }
-    })?;
-    table(output, &rows)
+        measuring.join().map_err(|_| Failure::internal("whoever measures has ended"))?
+    });
+    // What was measured is of use whatever became of the rest.
+    rows.table()?;
+    ended?;
+    rows.outcome()
 }
 
-fn table(output: Output, rows: &[Row]) -> Result<(), Failure> {
-    output.result(&rows, |out| {
-        writeln!(out)?;
-        let columns = [
-            "signed by",
-            "algorithm",
-            "look-ahead",
-            "names",
-            "signatures",
-            "zone signed",
-            "signatures/s",
-            "one change",
-            "CPU a node",
-        ];
-        let mut table = Table::new(&columns, &[3, 4, 5, 6, 7, 8]);
-        for row in rows {
-            let zone = if row.objection.is_none() { format!("{} ms", row.signed_ms) } else { "no".to_owned() };
-            let shown = |value: Option<f64>, unit: &str| {
-                value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1} {unit}"))
-            };
-            table.row([
-                row.signer.clone(),
-                row.algorithm.clone(),
-                if row.look_ahead { "on" } else { "off" }.to_owned(),
-                row.names.to_string(),
-                row.signatures.to_string(),
-                zone,
-                format!("{:.0}", row.a_second),
-                shown(row.change_ms, "ms"),
-                shown(row.node_us, "us"),
-            ]);
-        }
-        table.write(out)
-    })
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: MeasureArgs,
+    }
+
+    #[test]
+    fn patience_grows_with_the_zone_unless_it_is_said() {
+        let patience = |words: &[&str], names| Words::parse_from([&["measure"], words].concat()).args.patience(names);
+        assert_eq!([20, 1_000, 100_000].map(|names| patience(&[], names).as_secs()), [300, 340, 4_300]);
+        assert_eq!([20, 100_000].map(|names| patience(&["--patience", "7"], names).as_secs()), [7, 7]);
+        assert_eq!(patience(&[], usize::MAX).as_secs(), 300 + u64::MAX / 25);
+    }
 }

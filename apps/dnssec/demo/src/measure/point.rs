@@ -13,7 +13,7 @@ use theta_knot::{
     server::{Knot, Setup},
 };
 
-use super::{MeasureArgs, Row, grid::Algorithm, signer::Signer};
+use super::{MeasureArgs, grid::Algorithm, rows::Row, signer::Signer};
 use crate::{
     agent::{RECORDS, ZONE},
     knot_failure::failure,
@@ -22,7 +22,7 @@ use crate::{
 /// What is measured.
 pub(super) struct Point<'a> {
     pub(super) places: &'a Places,
-    /// The server's, which is empty.
+    /// The server's, which is made.
     pub(super) folder: &'a Path,
     pub(super) algorithm: Algorithm,
     pub(super) names: usize,
@@ -32,6 +32,8 @@ pub(super) struct Point<'a> {
     pub(super) args: &'a MeasureArgs,
 }
 
+/// Why a zone is not signed when patience has ended.
+const LATE: &str = "not in time";
 /// How long is waited before the server's log is looked at.
 const GLANCE: Duration = Duration::from_secs(1);
 
@@ -44,35 +46,48 @@ fn records(names: usize) -> String {
 }
 
 impl Point<'_> {
-    pub(super) fn measure(&self, signer: &Signer) -> Result<Row, Failure> {
+    /// What comes of it; an objection, if it fails or takes too long.
+    pub(super) fn measure(&self, signer: &Signer) -> Row {
+        let (algorithm, names) = (self.algorithm.to_string(), self.names);
+        let mut row = Row { signer: signer.name(), algorithm, look_ahead: self.is_ahead, names, ..Row::default() };
+        let began = Instant::now();
+        if let Err(failure) = self.sign(signer, &mut row) {
+            row.objection = Some(failure.to_string());
+            row.failed = true;
+        }
+        if row.signed_ms == 0 {
+            row.signed_ms = ms(began.elapsed());
+        }
+        row
+    }
+
+    fn sign(&self, signer: &Signer, row: &mut Row) -> Result<(), Failure> {
+        fs::create_dir(self.folder).map_err(|error| Failure::writing(self.folder, &error))?;
         let algorithm = format!("{}\n    signing-threads: {}", self.algorithm, self.args.threads);
         let config = signer.config(self.places, self.folder, &algorithm, self.is_ahead)?;
         let records = records(self.names);
         let service = if self.is_ahead { signer.look_ahead(self.folder, self.algorithm, &records)? } else { None };
+        row.look_ahead = service.is_some();
         let setup = Setup { folder: self.folder, zone: ZONE, records: &records, config: &config };
         let (cpu, began) = (signer.node_cpu(), Instant::now());
-        let patience = Duration::from_secs(self.args.patience);
-        let started = Knot::start_within(self.places, setup, patience);
-        let knot = started.map_err(|error| failure(&error))?;
-        let objection = await_signed(&knot, patience)?;
-        let is_finished = objection.is_none();
-        let took = began.elapsed();
-        let mut signatures = signatures(&knot)?;
-        let a_second = count(signatures) / took.as_secs_f64().max(0.001);
-        let mut row = Row {
-            signer: signer.name(),
-            algorithm: self.algorithm.to_string(),
-            look_ahead: service.is_some(),
-            names: self.names,
-            signatures,
-            objection,
-            signed_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            a_second,
-            change_ms: None,
-            no_change: None,
-            node_us: None,
+        let patience = self.args.patience(self.names);
+        let knot = match Knot::start_within(self.places, setup, patience) {
+            Ok(knot) => knot,
+            // It takes no commands while it signs for the first time, and has written nothing yet.
+            Err(KnotError::Late { .. }) => {
+                row.signed_ms = ms(began.elapsed());
+                row.objection = Some(LATE.to_owned());
+                return Ok(());
+            }
+            Err(error) => return Err(failure(&error)),
         };
-        if is_finished {
+        row.objection = await_signed(&knot, patience.saturating_sub(began.elapsed()))?;
+        let took = began.elapsed();
+        row.signed_ms = ms(took);
+        row.signatures = signatures(&knot)?;
+        row.a_second = count(row.signatures) / took.as_secs_f64().max(0.001);
+        let mut signatures = row.signatures;
+        if row.objection.is_none() {
             knot.verify().map_err(|error| failure(&error))?;
             // What was measured before it stays, whatever becomes of a change.
             match self.change(&knot) {
@@ -83,7 +98,7 @@ impl Point<'_> {
         }
         let used = signer.node_cpu().zip(cpu).map(|(after, before)| after.saturating_sub(before));
         row.node_us = used.map(|used| used.as_secs_f64() * 1e6 / count(signatures).max(1.0));
-        Ok(row)
+        Ok(())
     }
 
     /// The median of what changes take: each gives a name that is there another address.
@@ -127,7 +142,7 @@ fn await_signed(knot: &Knot, patience: Duration) -> Result<Option<String>, Failu
             return Ok(Some(line.to_owned()));
         }
         if began.elapsed() >= patience {
-            return Ok(Some("not in time".to_owned()));
+            return Ok(Some(LATE.to_owned()));
         }
     }
 }
@@ -144,4 +159,8 @@ fn signatures(knot: &Knot) -> Result<usize, Failure> {
 
 fn count(signatures: usize) -> f64 {
     f64::from(u32::try_from(signatures).unwrap_or(u32::MAX))
+}
+
+fn ms(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }

@@ -118,7 +118,7 @@ pub(super) enum Signer {
 impl Signer {
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Group(group) => format!("{} of {}", group.size.k, group.size.n),
+            Self::Group(group) => group.size.name(),
             Self::Softhsm => "SoftHSM".to_owned(),
             Self::Files => "files".to_owned(),
         }
@@ -150,7 +150,7 @@ impl Signer {
 
     /// Whether the module can be told what will be signed next: a group's, of algorithms whose signers send digests.
     pub(super) const fn can_look_ahead(&self, algorithm: Algorithm) -> bool {
-        matches!((self, algorithm), (Self::Group(_), Algorithm::Ecdsap256sha256 | Algorithm::Rsasha256))
+        matches!(self, Self::Group(_)) && algorithm.sends_digests()
     }
 
     /// Tells it, until what is returned is dropped.

@@ -11,6 +11,7 @@
 
 mod absent;
 mod knot;
+mod measure;
 
 use std::{path::PathBuf, process::Command};
 
@@ -21,9 +22,16 @@ fn demo() -> Command {
 
 /// A command of the program, with the module that cargo has built beside this one.
 fn program(command: &str) -> Command {
+    let mut program = for_people(command);
+    program.arg("--json");
+    program
+}
+
+/// The same with what people read.
+fn for_people(command: &str) -> Command {
     let module: PathBuf = std::env::current_exe().unwrap().with_file_name("libtheta_pkcs11.so");
     assert!(module.is_file(), "{} is missing: it is built with these tests", module.display());
     let mut program = Command::new(env!("CARGO_BIN_EXE_theta-dnssec-demo"));
-    program.args([command, "--json", "--module"]).arg(module);
+    program.args([command, "--module"]).arg(module);
     program
 }

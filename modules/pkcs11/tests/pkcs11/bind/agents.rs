@@ -1,12 +1,18 @@
 //! BIND, where the operators' nodes sign what is in their own copies of the zone.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use super::server::{Bind, PATIENCE};
 use crate::{
     group::{log, until},
     harness::Group,
-    knot::{RECORDS, agents::prepared},
+    knot::{
+        RECORDS,
+        agents::{
+            named::{await_named, named},
+            prepared,
+        },
+    },
 };
 
 /// `pkcs11-provider` sends what is to be signed, and not its digest, since the token can hash: agents see it whole, so that they need not know when
@@ -41,7 +47,8 @@ fn agents_consent_to_what_bind_signs_and_to_nothing_else() {
     assert!(answer.contains("192.0.2.8") && answer.contains("A 13 2 "), "{answer}");
     assert!(!refused(&group).contains("agent zone"), "{}{}", bind.said(), refused(&group));
 
-    // Somebody else's address.
+    // Somebody else's address. Node 1 lets it pass.
+    assert_eq!(named(&group), BTreeMap::new(), "all go by the same");
     bind.change(&["add www.example 1 A 192.0.2.66"]);
     until("BIND cannot sign it", PATIENCE, || bind.said().contains("receive_secure_serial: failure"));
     assert_eq!(bind.ask("www.example"), answer, "the old zone is served");
@@ -52,6 +59,7 @@ fn agents_consent_to_what_bind_signs_and_to_nothing_else() {
     );
     let said = refused(&group);
     assert_eq!(said.matches("agent zone refuses it: www.example. A has other data in the zone").count(), 3, "{said}");
+    await_named(&group, 1, &[2, 3, 4], || ());
     bind.verify();
     // When it is gone, changes are signed again.
     agree(&group, &records.replace("new", "newer"));

@@ -1,6 +1,9 @@
 //! Operators who do not trust the name server: their nodes sign what is in their own copies of the zone.
 
-use std::{fs, ops::RangeInclusive, path::Path};
+pub(crate) mod named;
+mod program;
+
+use std::{collections::BTreeMap, fs, ops::RangeInclusive, path::Path};
 
 use theta_dnssec::{
     agent::Agent,
@@ -12,6 +15,7 @@ use theta_dnssec::{
 use theta_knot::server::Knot;
 use tokio::runtime::Runtime;
 
+use self::named::{await_named, named};
 use super::{PATIENCE, RECORDS, start_with};
 use crate::{
     generation::{RSA, pooled, pooled_rsa},
@@ -54,6 +58,12 @@ pub(super) fn serve(group: &Group, node: u16, agent: Agent) -> ZoneAgent {
     let path = socket.clone();
     runtime.spawn(async move { theta_agent::serve(agent, &path).await.unwrap() });
     until("the agent serves", PATIENCE, || socket.exists());
+    let_ask(group, node, &socket);
+    ZoneAgent(Some(runtime))
+}
+
+/// Has an operator's node ask the agent at this socket.
+fn let_ask(group: &Group, node: u16, socket: &Path) {
     let rule = format!(
         "\n[[agent]]\nname = \"zone\"\nsocket = \"{}\"\ntimeout_ms = 20000\n\n[[rule]]\nname = \"zone\"\neffect = \"allow\"\nclients = [\"client\"]\n\
          keys = [\"zone-*\"]\noperations = [\"sign\", \"sign-digest\"]\nagent = \"zone\"\n\n",
@@ -64,7 +74,6 @@ pub(super) fn serve(group: &Group, node: u16, agent: Agent) -> ZoneAgent {
     // Before the rule that allows everything.
     let place = text.find("[[rule]]").unwrap();
     fs::write(&policy, [&text[..place], &rule, &text[place..]].concat()).unwrap();
-    ZoneAgent(Some(runtime))
 }
 
 /// A name without records of its own above others, and a delegation without keys: what NSEC3 has records for besides.
@@ -87,6 +96,8 @@ struct Zone {
     group: Group,
 }
 
+/// How many records are tried beside the one that is looked at closely.
+pub(super) const MOST_FOREIGN: usize = 16;
 /// All nodes but the first.
 const OTHERS: RangeInclusive<u16> = 2..=4;
 
@@ -131,20 +142,30 @@ pub(super) fn attached(
     records: &str,
     sources: impl Fn(&Group, &Path) -> Sources,
 ) -> Vec<ZoneAgent> {
-    let key = |name: &String| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
-    group.file("zone.keys", names.iter().map(key).collect::<String>());
+    export_keys(group, names);
     let agents = nodes.clone().map(|node| {
         let folder = group.node_dir(node);
         fs::write(folder.join("example.zone"), records).unwrap();
         serve(group, node, Agent::open(sources(group, &folder)).unwrap())
     });
     let agents: Vec<ZoneAgent> = agents.collect();
+    in_force(group, nodes, &names[0], operation);
+    agents
+}
+
+/// Writes down the keys of these names, on which the operators have agreed.
+fn export_keys(group: &Group, names: &[String]) {
+    let key = |name: &String| group.theta(&["keys", "export", name, "--format", "dnskey"]).ok().text();
+    group.file("zone.keys", names.iter().map(key).collect::<String>());
+}
+
+/// Waits until these nodes ask their agents about a key.
+fn in_force(group: &Group, nodes: RangeInclusive<u16>, key: &str, operation: &str) {
     for node in nodes {
-        let explain = format!("policy explain --ask {node} --client client --key {} --operation {operation}", names[0]);
+        let explain = format!("policy explain --ask {node} --client client --key {key} --operation {operation}");
         let explain: Vec<&str> = explain.split(' ').collect();
         until("the policies are in force", PATIENCE, || group.theta(&explain).ok().text().contains("agent zone"));
     }
-    agents
 }
 
 /// Has the zone of these records signed where these nodes ask agents.
@@ -172,13 +193,14 @@ pub(super) fn set(knot: &Knot, record: &[&str]) -> bool {
 }
 
 /// The name server is one of the operators', or has been taken over: what is not in the others' copies of the zone is not signed. Node 1
-/// lets everything pass.
+/// lets everything pass, and is named for that.
 fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
     let Algorithm { number, .. } = algorithm;
     let Zone { group, knot, agents } = signed_zone(algorithm, OTHERS, RECORDS, None);
     knot.verify().unwrap();
     let signed = format!("A {number} 2 ");
     assert!(knot.ask("www.example.").unwrap().contains(&signed), "{}", knot.said());
+    assert_eq!(named(&group), BTreeMap::new(), "all go by the same");
     let before = fs::read_to_string(knot.zone_file()).unwrap();
     assert!(!set(&knot, &["victim", "1", "A", "192.0.2.66"]), "{}", knot.said());
     assert_eq!(fs::read_to_string(knot.zone_file()).unwrap(), before, "the old zone is served");
@@ -188,6 +210,12 @@ fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
         let said = group.theta(&["audit", "show", "--node", node, "--refused", "--last", "100"]).ok().text();
         assert!(said.contains(&format!("agent zone refuses it: {}", algorithm.objection)), "{said}");
     }
+    let mut more = (1..=MOST_FOREIGN).map(|number| format!("more{number}"));
+    await_named(&group, 1, &[2, 3, 4], || {
+        if let Some(name) = more.next() {
+            assert!(!set(&knot, &[&name, "1", "A", "192.0.2.66"]), "{}", knot.said());
+        }
+    });
 
     // When the operators have it in their copies, it is signed.
     for node in 2..=4 {

@@ -1,13 +1,16 @@
 //! Two operators, both of whom sign: neither can do anything without the other.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
-use serde_json::Value;
 use theta_knot::server::Knot;
 
 use super::{
     PATIENCE, RECORDS,
-    agents::{ZoneAgent, open_agent, serve},
+    agents::{
+        MOST_FOREIGN, ZoneAgent,
+        named::{diagnosed, named},
+        open_agent, serve,
+    },
     start,
 };
 use crate::{
@@ -15,9 +18,6 @@ use crate::{
     group::{log, until},
     harness::Group,
 };
-
-/// How many records are tried beside the one that is looked at closely.
-const MORE: usize = 16;
 
 /// What an operator's copy of the zone has.
 fn write(group: &Group, node: u16, records: &str) {
@@ -61,14 +61,6 @@ fn refusals(group: &Group, node: u16, objection: &str) -> usize {
     said.matches(&format!("agent zone refuses it: {objection}")).count()
 }
 
-/// Whether the state of the group says that a node took part in what an agent of the other one refuses.
-fn is_named(group: &Group, node: u16, other: u16) -> bool {
-    let status = group.theta(&["status", "--json"]).ok().json();
-    let told = |culprit: &Value| culprit["told_by"].as_array().is_some_and(|by| by.contains(&other.into()));
-    let culprits = status["culprits"].as_array().unwrap();
-    culprits.iter().any(|one| one["node"] == node && one["disputed"] == true && told(one))
-}
-
 /// What is in one copy alone is not signed, whichever of the two has it: the other one refuses it, and has that on record.
 fn neither_signs_alone(suite: &str, operation: &str, (algorithm, number): (&str, &str), objection: &str) {
     let (group, agents) = two(suite, operation);
@@ -76,7 +68,7 @@ fn neither_signs_alone(suite: &str, operation: &str, (algorithm, number): (&str,
     knot.await_signed(PATIENCE).unwrap();
     knot.verify().unwrap();
     assert!(!log(&group).contains("agent zone refuses"), "{}", log(&group));
-    let more: Vec<String> = (1..=MORE).map(|number| format!("more{number}")).collect();
+    let more: Vec<String> = (1..=MOST_FOREIGN).map(|number| format!("more{number}")).collect();
     let records = ["victim"].into_iter().chain(more.iter().map(String::as_str));
     let foreign: String = records.map(|name| format!("{name} 1 A 192.0.2.66\n")).collect();
     let foreign = format!("{RECORDS}{foreign}");
@@ -87,14 +79,16 @@ fn neither_signs_alone(suite: &str, operation: &str, (algorithm, number): (&str,
         assert_eq!(fs::read_to_string(knot.zone_file()).unwrap(), before.0, "the old zone is served");
         assert_eq!(knot.ask("victim.example.").unwrap(), "");
         assert!(refusals(&group, other, objection) > before.1, "node {other} has refused it");
+        let is_named = || named(&group).get(&deceiver.into()).is_some_and(|by| *by == BTreeSet::from([other.into()]));
         // With Ed25519 a signature has a coordinator, and another node sends it its part when it is asked to: half of all have the deceived one.
         let mut more = more.iter();
         until("who took part is named", PATIENCE, || {
-            is_named(&group, deceiver, other) || {
+            is_named() || {
                 assert!(!more.next().is_some_and(|name| add(&knot, name, "192.0.2.66")), "{}", knot.said());
-                is_named(&group, deceiver, other)
+                is_named()
             }
         });
+        assert!(diagnosed(&group).contains(&deceiver.into()));
         write(&group, deceiver, RECORDS);
     }
     // When both have a name in their copies, it is signed.
