@@ -4,12 +4,12 @@
 //!
 //! - [`attestation`]: what members state: ROAs and ASPAs, with their one encoding.
 //! - [`registry`]: members, authorities and operators; [`signatures`]: m of n keys of theirs.
-//! - [`statements`]: what members have signed, and what is authorised by it; [`overrides`]: what operators have.
+//! - [`statements`]: what members have signed, or operators in their places, and what is authorised by it.
 //! - [`objects`]: what may be signed, read from the bytes that a signature covers.
 //! - [`consent`]: whether it follows; [`memory`]: what was agreed to before; [`kept`]: the memory's file.
 //! - [`store`]: where contents are found that are signed by their digest; `gathered`: what of them a decision needs; [`sources`]: files, and when they change; `files`: which are read.
-//! - [`overrides`]: what operators permit though an agent refuses it.
-//! - [`agent`]: asks by nodes, over a socket; in it `places`: how many at once, of each client; `shown`: the overrides that all registries see.
+//! - [`overrides`]: what operators permit though an agent refuses it; in it `shown`: the overrides that all registries see.
+//! - [`agent`]: asks by nodes, over a socket; in it `places`: how many at once, of each client.
 
 pub mod agent;
 pub mod attestation;

@@ -11,9 +11,9 @@ use theta_names::FileStamp;
 
 use crate::{
     files::{self, FileError, Links},
-    overrides::Override,
+    overrides::{Overrides, Overriding, shown},
     registry::{Pool, Registry, RegistryError},
-    statements::Stated,
+    statements::{Stated, StatementError},
     verified::{Folder, Verified},
 };
 
@@ -98,7 +98,7 @@ impl Stamps {
 pub(crate) struct Known {
     pub(crate) registry: Registry,
     pub(crate) stated: Stated,
-    pub(crate) overrides: Vec<Override>,
+    pub(crate) overrides: Overrides,
     pub(crate) pool: Pool,
     /// What the files were before they were read: then a change is seen twice rather than never.
     pub(crate) stamps: Stamps,
@@ -207,19 +207,27 @@ impl Sources {
             stated.members.insert(folder.member.to_owned(), verified.statements(folder, &registry, before)?);
         }
         let overrides = overrides(&files, &registry)?;
+        take_up(&overrides, &mut stated, &registry);
         let statements = stated.members.values().map(|stated| stated.counting.len()).sum::<usize>();
         let members = registry.members.len();
         tracing::info!(members, statements, "the registry's data are read");
         Ok(Known { registry, stated, overrides, pool, stamps, verified })
     }
 
-    /// Reads what an issuer has to know as well: the registry's data, what its members have stated, and the keys of objects. What was verified the last time is
-    /// taken from there, and kept for the next time.
+    /// Reads what an issuer has to know as well: the registry's data, what its members have stated, and operators in their places, and the keys of objects. Of
+    /// operators' statements it takes those that all registries see, and, where a folder of overrides is named, those of them alone that this registry has taken
+    /// up. What was verified the last time is taken from there, and kept for the next time.
     ///
     /// # Errors
     /// [`SourceError`].
     pub fn read(&self, last: &mut Option<Verified>) -> Result<(Registry, Stated, Pool), SourceError> {
-        let Known { registry, stated, pool, verified, .. } = self.load(last.as_ref(), None)?;
+        let Known { registry, mut stated, pool, verified, .. } = self.load(last.as_ref(), None)?;
+        let seen = shown::look_once(&self.store, registry.operators.as_ref());
+        let seen = seen.map_err(|error| SourceError::read(&self.store.join(shown::FOLDER), &error))?;
+        stated.shown = seen.statements.iter().map(|one| one.counted().digest).collect();
+        if self.overrides.is_none() {
+            take_up(&seen, &mut stated, &registry);
+        }
         *last = Some(verified);
         Ok((registry, stated, pool))
     }
@@ -247,13 +255,32 @@ fn stamps(mut all: Stamps, folders: &[Folder<'_>], overrides: &[PathBuf], before
     all
 }
 
-fn overrides(files: &[PathBuf], registry: &Registry) -> Result<Vec<Override>, SourceError> {
+fn overrides(files: &[PathBuf], registry: &Registry) -> Result<Overrides, SourceError> {
     let mut overrides = Vec::new();
     for path in files {
-        match found(path)?.and_then(|text| Override::read(&text, registry).map_err(|error| error.to_string())) {
-            Ok(one) => overrides.push(one),
+        let read = found(path)?
+            .and_then(|text| Overriding::signed(&text, registry.operators.as_ref()).map_err(|error| error.to_string()));
+        match read {
+            Ok(one) => {
+                if let Err(error) = one.fits(registry) {
+                    complain(path, &error);
+                }
+                overrides.push(one);
+            }
             Err(reason) => complain(path, &reason),
         }
     }
-    Ok(overrides)
+    Ok(overrides.iter().collect())
+}
+
+/// Gives each member what operators state in its place. What the member does not hold is granted by nobody.
+fn take_up(overrides: &Overrides, stated: &mut Stated, registry: &Registry) {
+    for one in &overrides.statements {
+        let Some(of_member) = stated.members.get_mut(&one.statement().member) else { continue };
+        match one.statement().fits(registry) {
+            Ok(_) => of_member.operators.counting.push(one.clone()),
+            Err(StatementError::Overclaim { .. }) => of_member.operators.overclaimed.push(one.clone()),
+            Err(_) => {}
+        }
+    }
 }

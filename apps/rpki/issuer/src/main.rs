@@ -46,6 +46,10 @@ struct Arguments {
     /// The folder of members' signed statements, with a folder for each member
     #[arg(long, value_name = "FOLDER")]
     statements: PathBuf,
+    /// The folder of the operators' overrides that this registry has taken up: of what operators state in members' places it follows those that are in the store as
+    /// well. Without it, all that are in the store
+    #[arg(long, value_name = "FOLDER")]
+    overrides: Option<PathBuf>,
     /// The keys of signed objects: on each line a name at the nodes and a public key in base64
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
@@ -141,11 +145,11 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn sources(arguments: &Arguments) -> Sources {
-    let Arguments { registry, statements, pool, store, .. } = arguments;
+    let Arguments { registry, statements, overrides, pool, store, .. } = arguments;
     Sources {
         registry: registry.clone(),
         statements: statements.clone(),
-        overrides: None,
+        overrides: overrides.clone(),
         pool: pool.clone(),
         store: store.clone(),
     }

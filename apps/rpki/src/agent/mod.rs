@@ -1,7 +1,6 @@
 //! Nodes ask over a socket (`theta.agent.v1.Agent`).
 
 mod places;
-mod shown;
 
 use std::{
     collections::BTreeSet,
@@ -22,10 +21,11 @@ use crate::{
     consent::{Consent, Facts, Refusal, consent},
     gathered::{Gathered, Readers, Wanted},
     kept::{Kept, MemoryError},
-    overrides::{self, Override},
+    memory::Counted,
+    overrides::{self, FLAG, Override, Overrides, shown},
     signatures::KeySet,
     sources::{Known, SourceError, Sources},
-    statements::{Standing, Stated},
+    statements::{Identified, Standing, Stated},
     store::{Folder, Store},
 };
 
@@ -78,6 +78,9 @@ impl Default for Pace {
 
 #[derive(Debug)]
 struct State {
+    sources: Sources,
+    /// The files are looked at so often at most.
+    pause: Duration,
     /// When the files were looked at last.
     looked: Instant,
     known: Result<Known, String>,
@@ -85,7 +88,44 @@ struct State {
     standing: Option<Standing>,
     kept: Kept,
     /// The overrides that all registries see.
-    shown: Vec<Override>,
+    shown: Overrides,
+}
+
+impl State {
+    /// Looks at the files, unless that was a moment ago.
+    fn look_if_due(&mut self) {
+        if self.looked.elapsed() >= self.pause {
+            self.look();
+        }
+    }
+
+    /// Reads the files again if they have changed, or could not be read. What has become unreadable is not guessed.
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        if let Ok(known) = &self.known
+            && self.sources.stamps(&known.registry, &known.stamps).is_some_and(|stamps| stamps == known.stamps)
+        {
+            return;
+        }
+        self.standing = None;
+        let before = self.known.as_ref().ok().map(|known| &known.verified);
+        let last = self.known.as_ref().ok().map(|known| &known.stamps);
+        self.known = self.sources.load(before, last).map_err(|error| error.to_string());
+        if let Err(error) = &self.known {
+            tracing::error!("{error}; nothing is consented to until that is mended");
+        }
+        self.see();
+    }
+
+    /// Of what this registry has taken up of operators' statements, those that all registries see. Where that has changed something else follows.
+    fn see(&mut self) {
+        let Ok(Known { overrides, stated, .. }) = &mut self.known else { return };
+        let seen = overrides.statements.iter().filter(|one| self.shown.statements.contains(one));
+        let seen = seen.map(|one| one.counted().digest).collect();
+        if stated.shown != seen {
+            (stated.shown, self.standing) = (seen, None);
+        }
+    }
 }
 
 impl shown::Looks for State {
@@ -93,27 +133,39 @@ impl shown::Looks for State {
         self.known.as_ref().ok()?.registry.operators.clone()
     }
 
-    fn take(&mut self, shown: Vec<Override>) {
-        let own = self.known.as_ref().map_or(&[][..], |known| &known.overrides);
-        for one in shown.iter().filter(|one| !self.shown.contains(one) && now() < one.until) {
-            let here = if own.contains(one) { "and so does this registry" } else { "and this registry does not" };
-            let Override { key, digest, reason, until } = one;
+    fn take(&mut self, shown: Overrides) {
+        // Whether this registry has taken it up is said as it is now.
+        self.look();
+        let none = Overrides::default();
+        let own = self.known.as_ref().map_or(&none, |known| &known.overrides);
+        let here = |is_own: bool| if is_own { "and so does this registry" } else { "and this registry does not" };
+        for one in shown.objects.iter().filter(|one| !self.shown.objects.contains(one) && now() < one.until) {
+            let (Override { key, digest, reason, until }, here) = (one, here(own.objects.contains(one)));
             let digest = hex::encode(digest);
             tracing::warn!(
-                "OVERRIDE: operators permit {} to sign the bytes with the SHA-256 {digest} until {until} ({reason}), {here}",
+                "{FLAG}operators permit {} to sign the bytes with the SHA-256 {digest} until {until} ({reason}), {here}",
                 key.escape_debug()
             );
         }
+        let new = |one: &&Identified| !self.shown.statements.contains(one) && one.counted().grants(now());
+        for one in shown.statements.iter().filter(new) {
+            let (Counted { digest, until, .. }, here) = (one.counted(), here(own.statements.contains(one)));
+            let (digest, until) = (hex::encode(digest), until.unwrap_or_default());
+            tracing::warn!(
+                "{FLAG}{}, from {} until {until}, SHA-256 {digest}, {here}",
+                one.overriding(),
+                one.statement().begins()
+            );
+        }
         self.shown = shown;
+        self.see();
     }
 }
 
 /// A registry's agent. It reads its files again when they change.
 #[derive(Clone, Debug)]
 pub struct Agent {
-    sources: Arc<Sources>,
     readers: Readers,
-    look: Duration,
     after_break: bool,
     state: Arc<Mutex<State>>,
     places: Places,
@@ -173,21 +225,27 @@ impl Agent {
     ///
     /// # Errors
     /// [`AgentError`].
-    pub fn open_with(sources: Sources, mut kept: Kept, pace: Pace, store: Arc<dyn Store>) -> Result<Self, AgentError> {
+    pub fn open_with(sources: Sources, kept: Kept, pace: Pace, store: Arc<dyn Store>) -> Result<Self, AgentError> {
         let Pace { look, waiting, patience, after_break } = pace;
         let (looked, now) = (Instant::now(), now());
         let known = sources.load(None, None)?;
-        let standing = match check_clock(&kept, now, after_break) {
-            Ok(()) => Some(stand(&known.stated, &mut kept, now, None)?),
-            Err(error) => {
-                tracing::error!("{error}");
-                None
+        let folder = sources.store.join(shown::FOLDER);
+        let (known, shown) = (Ok(known), Overrides::default());
+        let state = State { sources, pause: look, looked, known, standing: None, kept, shown };
+        let state = Arc::new(Mutex::new(state));
+        shown::watch(folder, &state, look, patience)?;
+        {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let State { known, standing, kept, .. } = &mut *state;
+            match check_clock(kept, now, after_break) {
+                Ok(()) => {
+                    *standing = known.as_ref().ok().map(|known| stand(&known.stated, kept, now, None)).transpose()?
+                }
+                Err(error) => tracing::error!("{error}"),
             }
-        };
-        let state = Arc::new(Mutex::new(State { looked, known: Ok(known), standing, kept, shown: Vec::new() }));
-        shown::watch(sources.store.join(shown::FOLDER), &state, look)?;
+        }
         let (readers, places) = (Readers::new(store, patience), Places::new(waiting));
-        Ok(Self { sources: Arc::new(sources), readers, look, after_break, state, places })
+        Ok(Self { readers, after_break, state, places })
     }
 
     /// Whether it consents, and to what. What it needs of the store is read while others are decided about.
@@ -218,7 +276,7 @@ impl Agent {
             return Err(format!("{operation} does not show what is signed: this agent consents to sign"));
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.look(&mut state);
+        state.look_if_due();
         let State { known, standing, kept, shown, .. } = &mut *state;
         let known = known.as_ref().map_err(Clone::clone)?;
         let now = now();
@@ -237,7 +295,10 @@ impl Agent {
             now,
         };
         let decided = match consent(key, statement, &facts) {
-            Ok(Consent { what, entries }) => Ok((Decision { what, is_overridden: false }, entries)),
+            Ok(Consent { what, entries }) => {
+                let is_overridden = what.starts_with(FLAG);
+                Ok((Decision { what, is_overridden }, entries))
+            }
             Err(refusal) => {
                 let digest = Sha256::digest(statement).into();
                 overridden((key, &digest), (&known.overrides, shown), &refusal, now)
@@ -253,26 +314,6 @@ impl Agent {
         kept.remember(&entries).map_err(|error| error.to_string())?;
         Ok(Step::Decided(decision))
     }
-
-    /// Reads the files again if they have changed, or could not be read. What has become unreadable is not guessed.
-    fn look(&self, state: &mut State) {
-        if state.looked.elapsed() < self.look {
-            return;
-        }
-        state.looked = Instant::now();
-        if let Ok(known) = &state.known
-            && self.sources.stamps(&known.registry, &known.stamps).is_some_and(|stamps| stamps == known.stamps)
-        {
-            return;
-        }
-        state.standing = None;
-        let before = state.known.as_ref().ok().map(|known| &known.verified);
-        let last = state.known.as_ref().ok().map(|known| &known.stamps);
-        state.known = self.sources.load(before, last).map_err(|error| error.to_string());
-        if let Err(error) = &state.known {
-            tracing::error!("{error}; nothing is consented to until that is mended");
-        }
-    }
 }
 
 /// What was consented to, and why, in words for the record.
@@ -285,18 +326,18 @@ struct Decision {
 /// What is not consented to, if an override permits it that this registry has taken up, and that all registries see.
 fn overridden(
     (key, digest): (&str, &[u8; 32]),
-    (own, shown): (&[Override], &[Override]),
+    (own, shown): (&Overrides, &Overrides),
     refusal: &Refusal,
     now: i64,
 ) -> Result<Decision, String> {
-    let mut own = own.iter().filter(|one| one.permits(key, digest, now)).peekable();
-    let elsewhere = shown.iter().find(|one| one.permits(key, digest, now));
-    match (own.peek(), elsewhere) {
-        (None, None) => Err(refusal.to_string()),
+    let mut permits = own.objects.iter().filter(|one| one.permits(key, digest, now)).peekable();
+    let elsewhere = shown.objects.iter().find(|one| one.permits(key, digest, now));
+    match (permits.peek(), elsewhere) {
+        (None, None) => Err(stated_elsewhere((own, shown), refusal, now)),
         (None, Some(Override { reason, .. })) => Err(format!(
             "OVERRIDE elsewhere: operators permit it ({reason}), and this registry has not taken that up: {refusal}"
         )),
-        (Some(_), _) => match own.find(|one| shown.contains(one)) {
+        (Some(_), _) => match permits.find(|one| shown.objects.contains(one)) {
             Some(Override { reason, .. }) => {
                 let what = format!(
                     "OVERRIDE: operators permit the SHA-256 {} ({reason}), though {refusal}",
@@ -310,6 +351,29 @@ fn overridden(
             )),
         },
     }
+}
+
+/// A refusal, with what operators state about the same in a member's place, if that is not both here and where all registries see it.
+fn stated_elsewhere((own, shown): (&Overrides, &Overrides), refusal: &Refusal, now: i64) -> String {
+    let lacks = |of: &Overrides, in_: &Overrides| {
+        let one = of.statements.iter().find(|one| {
+            one.statement().begins() <= now
+                && one.counted().grants(now)
+                && !in_.statements.contains(one)
+                && refusal.is_about(one)
+        });
+        one.map(Identified::overriding)
+    };
+    if let Some(stated) = lacks(shown, own) {
+        return format!("OVERRIDE elsewhere: {stated}, and this registry has not taken that up: {refusal}");
+    }
+    if let Some(stated) = lacks(own, shown) {
+        let folder = shown::FOLDER;
+        return format!(
+            "an override has it that not all registries see ({stated}): put it into {folder}/ of the store as well; {refusal}"
+        );
+    }
+    refusal.to_string()
 }
 
 #[tonic::async_trait]

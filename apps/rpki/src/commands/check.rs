@@ -8,11 +8,13 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use theta_rpki::{
     attestation::Attestation,
-    overrides::Override,
+    memory::Memory,
+    overrides::{FLAG, Override, Overrides, Overriding},
     registry::{Pool, Registry},
-    statements::{Authorised, Statement},
+    statements::{Identified, Stated, Statement},
 };
 
 use super::{
@@ -58,8 +60,11 @@ pub(crate) struct CheckArgs {
 struct Report {
     /// Every member, with what it has authorised.
     members: BTreeMap<String, Vec<Grant>>,
-    /// What operators permit.
+    /// What operators permit, or state in members' places.
     overrides: Vec<overriding::Text>,
+    /// The same in words.
+    #[serde(skip)]
+    overriding: Vec<String>,
     wrong: Vec<Wrong>,
 }
 
@@ -72,6 +77,9 @@ struct Grant {
     object: String,
     /// When the grant ends, in seconds since 1970.
     until: Option<i64>,
+    /// Why operators grant it in the member's place, if they do.
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    overriding: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     roa: Option<RoaText>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,15 +93,13 @@ impl fmt::Display for Report {
                 0 => writeln!(f, "{member} has authorised nothing")?,
                 _ => writeln!(f, "{member} has authorised")?,
             }
-            for Grant { what, until, .. } in grants {
+            for Grant { what, until, overriding, .. } in grants {
                 let until = until.map(|until| format!(", until {}", Moment(until))).unwrap_or_default();
-                writeln!(f, "  {what}{until}")?;
+                let flag = overriding.as_ref().map_or("", |_| FLAG);
+                writeln!(f, "  {flag}{what}{until}")?;
             }
         }
-        for overriding::Text { digest, key, reason, until } in &self.overrides {
-            let (key, reason) = (key.escape_debug(), reason.escape_debug());
-            writeln!(f, "operators permit {key} to sign {digest} until {}: {reason}", Moment(*until))?;
-        }
+        self.overriding.iter().try_for_each(|words| writeln!(f, "{words}"))?;
         self.wrong.iter().try_for_each(|Wrong { file, reason }| writeln!(f, "{file} counts for nothing: {reason}"))
     }
 }
@@ -102,14 +108,18 @@ impl fmt::Display for Report {
 pub(super) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let (registry, now) = (known::registry(&args.registry)?, Moment::now());
     let statements = known::statements(&args.statements, &registry, |text| known::statement(text, &registry))?;
-    let overrides = known::read_all(&args.overrides, |text| Override::read(text, &registry))?;
+    let overrides = known::read_all(&args.overrides, |text| {
+        let read = Overriding::signed(text, registry.operators.as_ref())?;
+        read.fits(&registry).map(|()| read)
+    })?;
     let mut wrong: Vec<Wrong> = statements.wrong.into_iter().chain(overrides.wrong).collect();
     wrong.extend(args.pool.as_deref().and_then(check_pool));
     wrong.extend(args.tal.iter().flat_map(|path| tal::check(path, &registry)));
     let statements: Vec<Statement> = statements.good.into_iter().map(|(_, statement)| statement).collect();
-    let in_force = overrides.good.iter().map(|(_, one)| one).filter(|one| now.0 < one.until);
-    let overrides: Vec<_> = in_force.map(overriding::Text::of).collect();
-    let report = Report { members: granted(&registry, &statements, now), overrides, wrong };
+    let in_force: Vec<_> = overrides.good.into_iter().map(|(_, one)| one).filter(|one| now.0 < one.until()).collect();
+    let members = granted(&registry, &statements, &in_force, now);
+    let overriding = in_force.iter().map(in_words).collect();
+    let report = Report { members, overrides: in_force.iter().map(overriding::Text::of).collect(), overriding, wrong };
     args.form.answer(&report, &report.to_string())?;
     match report.wrong.len() {
         0 => Ok(()),
@@ -127,14 +137,42 @@ fn check_pool(path: &Path) -> Option<Wrong> {
     read.err().map(|reason| Wrong { file: path.display().to_string(), reason })
 }
 
-/// What each member has authorised.
-fn granted(registry: &Registry, statements: &[Statement], now: Moment) -> BTreeMap<String, Vec<Grant>> {
-    let authorised = Authorised::at(statements, now.0);
+/// An override in a line.
+fn in_words(one: &Overriding) -> String {
+    let until = Moment(one.until());
+    match one {
+        Overriding::Object(Override { digest, key, reason, .. }) => {
+            let (digest, key, reason) = (hex::encode(digest), key.escape_debug(), reason.escape_debug());
+            format!("operators permit {key} to sign {digest} until {until}: {reason}")
+        }
+        Overriding::Statement(stated) => {
+            let digest = hex::encode(Sha256::digest(stated.signed_bytes()));
+            format!("{FLAG}{} until {until}, SHA-256 {digest}", Identified::by_operators(stated.clone()).overriding())
+        }
+    }
+}
+
+/// What each member has authorised, or operators in its place.
+fn granted(
+    registry: &Registry,
+    statements: &[Statement],
+    overrides: &[Overriding],
+    now: Moment,
+) -> BTreeMap<String, Vec<Grant>> {
+    let mut stated: Stated = statements.iter().cloned().collect();
+    overrides.iter().collect::<Overrides>().statements.into_iter().for_each(|one| stated.override_by(one));
+    let (standing, _) = stated.standing(&Memory::default(), now.0, None);
+    let authorised = standing.authorised;
     let of_member = |member: &String| {
-        let grants = authorised.of(member).map(|what| {
+        let grants = authorised.files(member).map(|(object, what)| {
+            let by = authorised.statement(member, object);
+            let overriding = by.and_then(Identified::reason).map(str::to_owned);
+            let until = match (&overriding, by) {
+                (Some(_), Some(by)) => by.counted().until,
+                _ => end(member, what, statements, now),
+            };
             let (roa, aspa) = texts(what);
-            let until = end(member, what, statements, now);
-            Grant { what: what.to_string(), object: what.file_name(), until, roa, aspa }
+            Grant { what: what.to_string(), object: object.to_owned(), until, overriding, roa, aspa }
         });
         (member.clone(), grants.collect::<Vec<Grant>>())
     };

@@ -1,6 +1,7 @@
 //! Commands for people: members who state, operators who override, and whoever wants to know what is authorised
 //! (`docs/guides/rpki-members.md`). What is signed, and how files are read, is the library's: nothing is encoded here a second time.
 
+mod about;
 mod check;
 mod failure;
 mod files;
@@ -27,7 +28,7 @@ pub(crate) enum Command {
     /// Makes, signs and shows what a member states: ROAs and ASPAs, granted or withdrawn
     #[command(subcommand)]
     Statement(statement::StatementCommand),
-    /// Makes, signs and shows what operators permit though agents refuse it
+    /// Makes, signs and shows what operators permit though agents refuse it, or state in a member's place
     #[command(subcommand)]
     Override(overriding::OverrideCommand),
     /// Says what is authorised now, and which files count for nothing

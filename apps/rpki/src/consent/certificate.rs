@@ -176,12 +176,12 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
     let file = file.ok_or(Refusal::Profile("address of the object"))?.to_owned();
     let (by, what, bound) = if file == issuer.manifest_name() {
         of_manifest(issuer, certificate, facts)?;
-        (String::new(), format!("the manifest of {}", issuer.name), None)
+        (facts.overriding(issuer), format!("the manifest of {}", issuer.name), None)
     } else {
         let Some(Published::Attestation(attestation)) = facts.published(issuer, &file) else {
             // What is not known to be authorised may be.
             facts.settled(issuer)?;
-            return Err(Refusal::Unauthorised(format!("the object {file}")));
+            return Err(Refusal::Unauthorised(super::refusal::object(&file)));
         };
         same(certificate, &attestation.resources(), attestation)?;
         let (key, digest) = (identifier(certificate), attestation.digest());

@@ -38,7 +38,8 @@ pub(super) fn list(
     facts.settled(issuer)?;
     let mut entries = vec![Entry::List { authority: issuer.name.clone(), number, digest, from }];
     entries.extend(check(issuer, &revoked, facts)?);
-    let what = format!("the list of {} revoked certificates of {}", revoked.len(), issuer.name);
+    let flag = facts.overriding(issuer);
+    let what = format!("{flag}the list of {} revoked certificates of {}", revoked.len(), issuer.name);
     Ok(Consent { what, entries })
 }
 

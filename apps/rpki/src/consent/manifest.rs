@@ -77,7 +77,8 @@ pub(super) fn manifest(key: Number, attributes: Attributes, facts: &Facts<'_>) -
     let (number, digest) = (content.manifest_number().into_array(), attributes.digest);
     let (from, until) = (content.this_update().timestamp(), next.timestamp());
     entries.push(Entry::Manifest { authority: issuer.name.clone(), number, digest, key, from, until });
-    let what = format!("the manifest of {} with {} files", issuer.name, files.len().saturating_add(1));
+    let flag = facts.overriding(issuer);
+    let what = format!("{flag}the manifest of {} with {} files", issuer.name, files.len().saturating_add(1));
     Ok(Consent { what, entries })
 }
 

@@ -25,6 +25,7 @@ use crate::{
     attestation::{Attestation, aspa_file, roa_file},
     memory::{Counted, Entry, Memory, Number},
     objects::{Attributes, Kind, Object},
+    overrides::FLAG,
     registry::{Authority, Pool, Registry},
     statements::{Authorised, Identified},
     store::Store,
@@ -88,10 +89,17 @@ impl Facts<'_> {
     /// By which consent of its member an authority publishes something, in words for the record. They come before what that is, which may be cut.
     fn by(&self, issuer: &Authority, file: &str) -> String {
         let Some(member) = issuer.member.as_deref() else { return String::new() };
-        let statement = self.authorised.statement(member, file).map(Identified::counted);
-        statement.map_or_else(String::new, |Counted { number, digest, .. }| {
-            format!("by {member}'s statement {number} (SHA-256 {}): ", hex::encode(digest))
-        })
+        let Some(statement) = self.authorised.statement(member, file) else { return String::new() };
+        let Counted { number, digest, .. } = statement.counted();
+        match statement.reason() {
+            Some(_) => flagged(member, std::slice::from_ref(statement)),
+            None => format!("by {member}'s statement {number} (SHA-256 {}): ", hex::encode(digest)),
+        }
+    }
+
+    /// What operators state in the place of an authority's member, in words for the record: its manifests and lists follow from that.
+    fn overriding(&self, issuer: &Authority) -> String {
+        issuer.member.as_deref().map_or_else(String::new, |member| flagged(member, self.authorised.overriding(member)))
     }
 
     fn time(&self) -> Time {
@@ -113,6 +121,17 @@ impl Facts<'_> {
             Ok(())
         }
     }
+}
+
+/// Begins what is said of something that follows from what operators state in a member's place: with the digest and the reason of the first, which are not cut.
+fn flagged(member: &str, stated: &[Identified]) -> String {
+    let Some(first) = stated.first() else { return String::new() };
+    let (digest, reason) = (hex::encode(first.counted().digest), first.reason().unwrap_or_default());
+    let more = match stated.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{FLAG}SHA-256 {digest} ({reason}){more}, by operators in {member}'s place: ")
 }
 
 /// Decides about the bytes that a signature by a key is to cover.

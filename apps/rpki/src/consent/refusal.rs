@@ -2,7 +2,7 @@
 
 use rpki::repository::x509::Serial;
 
-use crate::memory::Number;
+use crate::{memory::Number, statements::Identified};
 
 /// Why the registry does not consent, in words for the audit log and whoever asks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -152,6 +152,24 @@ pub enum Refusal {
     /// What the signature covers cannot be seen.
     #[error("what it covers cannot be seen: {0}")]
     Unseen(String),
+}
+
+impl Refusal {
+    /// Whether it is about what is stated here: with or without that it might be none.
+    pub(crate) fn is_about(&self, one: &Identified) -> bool {
+        let (attestation, file) = (&one.statement().attestation, one.file());
+        match self {
+            Self::Unauthorised(what) => *what == attestation.to_string() || *what == object(file),
+            Self::Withdraws { what, .. } => *what == attestation.to_string(),
+            Self::Foreign(of) | Self::Spares { file: of, .. } => of == file,
+            _ => false,
+        }
+    }
+}
+
+/// How the object in a file is called.
+pub(super) fn object(file: &str) -> String {
+    format!("the object {file}")
 }
 
 /// Before serial numbers that a list should have.

@@ -1,11 +1,14 @@
-//! What is authorised at a time: what follows from the statements that count, and from those that have counted before.
+//! What is authorised at a time: what follows from the statements that count, of members and of operators in their places, and from those that have counted before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Identified, Statement, begins_by};
+use super::{
+    Identified, Statement,
+    layer::{Layer, OPERATORS},
+};
 use crate::{
     attestation::Attestation,
-    memory::{Counted, Digest, Entry, Memory},
+    memory::{Digest, Entry, Memory},
 };
 
 /// About so many different things a member may have stated, over all time: what has decided about each is remembered.
@@ -20,13 +23,26 @@ pub struct OfMember {
     pub overclaimed: Vec<Identified>,
     /// Why none of them is looked at, if that is so.
     pub refused: Option<String>,
+    /// What this registry has taken up of what operators state in the member's place.
+    pub operators: TakenUp,
 }
 
-/// What a registry has of its members' statements.
+/// What a registry has of operators' statements in a member's place.
+#[derive(Clone, Debug, Default)]
+pub struct TakenUp {
+    /// Those that count, once they begin, if all registries see them.
+    pub counting: Vec<Identified>,
+    /// Those that grant what the member does not hold.
+    pub overclaimed: Vec<Identified>,
+}
+
+/// What a registry has of its members' statements, and of operators' in their places.
 #[derive(Clone, Debug, Default)]
 pub struct Stated {
     /// By the members' handles.
     pub members: BTreeMap<String, OfMember>,
+    /// Which of the operators' statements all registries see, by what is remembered of them.
+    pub shown: BTreeSet<Digest>,
 }
 
 impl FromIterator<Statement> for Stated {
@@ -42,16 +58,25 @@ impl FromIterator<Statement> for Stated {
 }
 
 impl Stated {
+    /// Takes up what operators state in a member's place, which all registries see.
+    pub fn override_by(&mut self, one: Identified) {
+        self.shown.insert(one.counted().digest);
+        let of_member = self.members.entry(one.statement().member.clone()).or_default();
+        of_member.operators.counting.push(one);
+    }
+
     /// What follows now, and what has to be remembered before anybody acts on it: a statement that has counted is not overtaken by a lower one. Of what stood
     /// `before` by the same files and memory what still stands is taken from there, member by member.
     #[must_use]
     pub fn standing(&self, memory: &Memory, now: i64, before: Option<Standing>) -> (Standing, Vec<Entry>) {
         let (none, mut entries) = (OfMember::default(), Vec::new());
         let mut before = before.map(|before| before.authorised.by_member).unwrap_or_default();
-        let members: BTreeSet<&str> = self.members.keys().map(String::as_str).chain(memory.members()).collect();
+        let remembered = memory.members().map(|name| name.strip_prefix(OPERATORS).unwrap_or(name));
+        let members: BTreeSet<&str> = self.members.keys().map(String::as_str).chain(remembered).collect();
         let by_member = members.into_iter().map(|member| {
             let stands = before.remove(member).filter(|stands| stands.holds(now)).unwrap_or_else(|| {
-                let (stands, new) = self.members.get(member).unwrap_or(&none).standing(member, memory, now);
+                let (stands, new) =
+                    self.members.get(member).unwrap_or(&none).standing(member, &self.shown, memory, now);
                 entries.extend(new);
                 stands
             });
@@ -63,104 +88,24 @@ impl Stated {
 }
 
 impl OfMember {
-    fn standing(&self, member: &str, memory: &Memory, now: i64) -> (Stands, Vec<Entry>) {
-        let (last, later) = (last(&self.counting, now), later(&self.counting, now));
-        let until = boundary(&self.counting, now);
-        let mut stands = Stands { files: BTreeMap::new(), unsettled: self.refused.clone(), since: now, until };
-        let (mut entries, mut subjects) = (Vec::new(), memory.statements_of(member).count());
-        // What counted by a clock that was ahead does not count yet by one that is right.
-        let is_early = |before: &Counted| begins_by(before.number) > now || later.contains_key(&before.rank());
-        for (subject, statement) in &last {
-            let (before, counted) = (memory.counted(member, subject), statement.counted());
-            match before {
-                Some(before) if before.rank() > counted.rank() => {
-                    if !is_early(before) {
-                        continue;
-                    }
-                }
-                Some(before) if before == counted => {}
-                None if subjects >= MOST_SUBJECTS => {
-                    tracing::error!(
-                        "{member} has stated about {MOST_SUBJECTS} different things: nothing about {subject} counts"
-                    );
-                    continue;
-                }
-                _ => {
-                    subjects = subjects.saturating_add(usize::from(before.is_none()));
-                    let (member, subject) = (member.to_owned(), (*subject).to_owned());
-                    entries.push(Entry::Statement { member, subject, counted: *counted });
-                }
-            }
-            stands.take(statement, now);
-        }
-        // That its member does not hold it any more is the registry's own word, and takes no statement.
-        let overclaimed: BTreeSet<Digest> = self.overclaimed.iter().map(|one| one.counted().digest).collect();
-        for (subject, before) in memory.statements_of(member) {
-            if is_early(before) {
-                // Until its file is there its number alone says when it begins.
-                let begins = Some(begins_by(before.number)).filter(|begins| *begins > now);
-                stands.until = stands.until.min(begins.unwrap_or(stands.until));
-                continue;
-            }
-            let current = last.get(subject).map(|current| current.counted().rank());
-            let counts = current.is_some_and(|current| current >= before.rank());
-            if !before.grants(now) || counts || overclaimed.contains(&before.digest) {
-                continue;
-            }
-            let reason = || missing(member, subject, before, current, &self.counting, now);
-            stands.unsettled.get_or_insert_with(reason);
-            stands.until = stands.until.min(before.until.unwrap_or(stands.until));
-        }
-        (stands, entries)
+    /// What operators state in the member's place decides about its subject while it lasts, whatever the member's own statements are and whatever their numbers: a
+    /// court may have decided against the member, and a thief may have the keys that it has lost. So the two are ordered, and remembered, each by itself.
+    fn standing(&self, member: &str, shown: &BTreeSet<Digest>, memory: &Memory, now: i64) -> (Stands, Vec<Entry>) {
+        let seen = self.operators.counting.iter().filter(|one| shown.contains(&one.counted().digest));
+        let (seen, name) = (seen.cloned().collect::<Vec<_>>(), format!("{OPERATORS}{member}"));
+        let theirs = Layer { name: &name, counting: &seen, overclaimed: &self.operators.overclaimed };
+        let (operators, mut entries) = theirs.decided(&BTreeSet::new(), memory, now);
+        let settled = operators.in_force.iter().map(|one| one.subject()).collect();
+        let own = Layer { name: member, counting: &self.counting, overclaimed: &self.overclaimed };
+        let (own, more) = own.decided(&settled, memory, now);
+        entries.extend(more);
+        let granted = operators.in_force.iter().filter(|one| one.statement().is_grant());
+        let files = own.in_force.iter().filter(|one| !settled.contains(one.subject())).chain(granted);
+        let files = files.map(|one| (one.file().to_owned(), one.clone())).collect();
+        let unsettled = self.refused.clone().or(operators.missing).or(own.missing);
+        let (since, until) = (now, own.until.min(operators.until));
+        (Stands { files, overriding: operators.in_force, unsettled, since, until }, entries)
     }
-}
-
-/// About each subject of a member the statement that decides, of those that have begun.
-fn last(statements: &[Identified], now: i64) -> BTreeMap<&str, &Identified> {
-    let mut last = BTreeMap::<_, &Identified>::new();
-    for statement in statements.iter().filter(|statement| statement.statement().begins() <= now) {
-        let current = last.entry(statement.subject()).or_insert(statement);
-        if statement.counted().rank() > current.counted().rank() {
-            *current = statement;
-        }
-    }
-    last
-}
-
-/// The statements that have not begun, by what orders them.
-fn later(statements: &[Identified], now: i64) -> BTreeMap<(u64, Digest), &Identified> {
-    let later = statements.iter().filter(|statement| statement.statement().begins() > now);
-    later.map(|statement| (statement.counted().rank(), statement)).collect()
-}
-
-/// When the next one begins or ends; the end of time if none does.
-fn boundary(statements: &[Identified], now: i64) -> i64 {
-    let times = statements.iter().map(Identified::statement);
-    let times = times.flat_map(|statement| [Some(statement.begins()), statement.until]);
-    times.flatten().filter(|time| *time > now).min().unwrap_or(i64::MAX)
-}
-
-/// What is said where a grant counted of which nothing is known now.
-fn missing(
-    member: &str,
-    subject: &str,
-    before: &Counted,
-    current: Option<(u64, Digest)>,
-    counting: &[Identified],
-    now: i64,
-) -> String {
-    let (short, number): (String, _) = (subject.chars().take(45).collect(), before.number);
-    let of_same = counting.iter().filter(|one| one.subject() == subject && one.statement().begins() > now);
-    let next = of_same.min_by_key(|one| one.statement().begins()).map(Identified::statement);
-    let next = next.map(|next| {
-        format!(" (its successor {} begins only at {}, in seconds since 1970)", next.number, next.begins())
-    });
-    let older = current.map(|(older, _)| format!(" ({older} is an older one, and does not count in its place)"));
-    format!(
-        "{member}'s statement {number} about {short} counted and counts no more{}{}: its file is missing, is another one, or too few of the member's keys have signed it since one was replaced. It has to come back, or the member states with a higher number what is to be",
-        older.unwrap_or_default(),
-        next.unwrap_or_default()
-    )
 }
 
 /// What is authorised, and for how long that stands if no file changes.
@@ -183,6 +128,8 @@ impl Standing {
 struct Stands {
     /// By the names of files.
     files: BTreeMap<String, Identified>,
+    /// What operators state in its place.
+    overriding: Vec<Identified>,
     unsettled: Option<String>,
     since: i64,
     until: i64,
@@ -191,13 +138,6 @@ struct Stands {
 impl Stands {
     fn holds(&self, now: i64) -> bool {
         (self.since..self.until).contains(&now)
-    }
-
-    /// Takes what a statement that decides grants, if it does.
-    fn take(&mut self, statement: &Identified, now: i64) {
-        if statement.counted().grants(now) {
-            self.files.insert(statement.file().to_owned(), statement.clone());
-        }
     }
 }
 
@@ -238,6 +178,12 @@ impl Authorised {
         self.by_member.get(member)?.files.get(file)
     }
 
+    /// What operators state in this member's place now: grants and withdrawals.
+    #[must_use]
+    pub fn overriding(&self, member: &str) -> &[Identified] {
+        self.by_member.get(member).map_or(&[], |stands| &stands.overriding)
+    }
+
     /// Why it is not known what this member has authorised, if it is not.
     #[must_use]
     pub fn unsettled(&self, member: &str) -> Option<&str> {
@@ -253,7 +199,10 @@ impl Authorised {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attestation::{Prefix, encoded};
+    use crate::{
+        attestation::{Prefix, encoded},
+        memory::Counted,
+    };
 
     fn statement(number: u64, from: i64, until: Option<i64>, attestation: &Attestation) -> Statement {
         let (rpki, member, attestation) = ("example".to_owned(), "acme".to_owned(), attestation.clone());
@@ -344,7 +293,7 @@ mod tests {
         assert!(standing.holds(99) && !standing.holds(100) && !standing.holds(1), "until it would have ended");
         assert_eq!(stands(&Stated::default(), &mut memory, 100), (vec![], true), "it has ended");
         let lost = OfMember { overclaimed: vec![Identified::new(grant)], ..OfMember::default() };
-        let lost = Stated { members: [("acme".to_owned(), lost)].into() };
+        let lost = Stated { members: [("acme".to_owned(), lost)].into(), ..Stated::default() };
         assert_eq!(stands(&lost, &mut memory, 3), (vec![], true), "its member holds it no more");
     }
 

@@ -1,17 +1,22 @@
-//! What members state, with their signatures, and what is authorised by it at a time.
+//! What members state, with their signatures, what operators state in their places, and what is authorised by it at a time.
 
 mod authorised;
+mod layer;
+mod operators;
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-pub use self::authorised::{Authorised, MOST_SUBJECTS, OfMember, Standing, Stated};
+pub use self::{
+    authorised::{Authorised, MOST_SUBJECTS, OfMember, Standing, Stated, TakenUp},
+    operators::ByOperators,
+};
 use crate::{
     attestation::{Attestation, Prefix},
     memory::Counted,
-    registry::Registry,
+    registry::{Member, Registry},
     signatures::Signed,
 };
 
@@ -115,22 +120,19 @@ impl Statement {
     /// The bytes that the member signs (`spec/rpki.md`).
     #[must_use]
     pub fn signed_bytes(&self) -> Vec<u8> {
-        let mut bytes = [DOMAIN, &[0]].concat();
-        let mut part = |part: &[u8]| {
-            bytes.extend(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
-            bytes.extend_from_slice(part);
-        };
-        part(self.rpki.as_bytes());
-        part(self.member.as_bytes());
-        part(&self.number.to_be_bytes());
-        part(&self.from.to_be_bytes());
-        part(&self.until.map(|until| until.to_be_bytes().to_vec()).unwrap_or_default());
-        part(&[match self.attestation {
-            Attestation::Roa { .. } => 1,
-            Attestation::Aspa { .. } => 2,
-        }]);
-        part(&self.attestation.encode());
-        bytes
+        let until = self.until.map(|until| until.to_be_bytes().to_vec()).unwrap_or_default();
+        parts(
+            DOMAIN,
+            &[
+                self.rpki.as_bytes(),
+                self.member.as_bytes(),
+                &self.number.to_be_bytes(),
+                &self.from.to_be_bytes(),
+                &until,
+                &[kind(&self.attestation)],
+                &self.attestation.encode(),
+            ],
+        )
     }
 
     /// Reads a file without asking who has signed it.
@@ -141,16 +143,7 @@ impl Statement {
         let failed = |error: toml::de::Error| StatementError::Text(error.message().to_owned());
         let StatementText { rpki, member, number, act, from, until, roa, aspa, signature } =
             toml::from_str(text).map_err(failed)?;
-        let attestation = match (roa, aspa) {
-            (Some(roa), None) => read_roa(&roa)?,
-            (None, Some(aspa)) => {
-                let read = Attestation::aspa(aspa.customer, aspa.providers.into_iter().collect());
-                read.ok_or(StatementError::Wrong(
-                    "an ASPA has 1 to 4000 providers, not the customer among them, and 0 alone",
-                ))?
-            }
-            _ => return Err(StatementError::Wrong("a statement is about one of roa and aspa")),
-        };
+        let attestation = read_attestation(roa, aspa)?;
         match (act, until) {
             (Act::Grant, Some(until)) if until > from => {}
             (Act::Withdraw, None) => {}
@@ -167,6 +160,19 @@ impl Statement {
     /// # Errors
     /// [`StatementError`].
     pub fn check(&self, registry: &Registry, signatures: &[Signed]) -> Result<(), StatementError> {
+        let member = self.fits(registry)?;
+        let (count, need) = (member.keys.count(&self.signed_bytes(), signatures), member.keys.need());
+        if count < need {
+            return Err(StatementError::Signatures { member: self.member.clone(), count, need });
+        }
+        Ok(())
+    }
+
+    /// Whether it makes sense by a registry's data, whoever has signed it; whose place it is about.
+    ///
+    /// # Errors
+    /// [`StatementError`].
+    pub fn fits<'a>(&self, registry: &'a Registry) -> Result<&'a Member, StatementError> {
         if self.rpki != registry.name {
             return Err(StatementError::Elsewhere(self.rpki.clone()));
         }
@@ -176,11 +182,7 @@ impl Statement {
         if self.is_grant() && !member.resources.contains(&self.attestation.resources()) {
             return Err(StatementError::Overclaim { member: self.member.clone(), what: self.attestation.to_string() });
         }
-        let (count, need) = (member.keys.count(&self.signed_bytes(), signatures), member.keys.need());
-        if count < need {
-            return Err(StatementError::Signatures { member: self.member.clone(), count, need });
-        }
-        Ok(())
+        Ok(member)
     }
 
     /// Whether it grants; otherwise it withdraws.
@@ -216,6 +218,24 @@ impl Statement {
     }
 }
 
+/// What is signed: the domain and a zero byte, then each part after its length.
+fn parts(domain: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = [domain, &[0]].concat();
+    for part in parts {
+        bytes.extend(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        bytes.extend_from_slice(part);
+    }
+    bytes
+}
+
+/// What tells the content of a ROA from that of an ASPA.
+fn kind(attestation: &Attestation) -> u8 {
+    match attestation {
+        Attestation::Roa { .. } => 1,
+        Attestation::Aspa { .. } => 2,
+    }
+}
+
 /// From when on a statement with this number counts, at the earliest, in seconds since 1970.
 fn begins_by(number: u64) -> i64 {
     i64::try_from(number >> NUMBER_BITS).unwrap_or(i64::MAX)
@@ -232,14 +252,47 @@ struct Parts {
     subject: String,
     file: String,
     counted: Counted,
+    /// Why operators have signed it in the member's place; `None`: the member has signed it itself.
+    reason: Option<String>,
 }
 
 impl Identified {
     /// Encodes it.
     #[must_use]
     pub fn new(statement: Statement) -> Self {
-        let (subject, file, counted) = (statement.subject(), statement.attestation.file_name(), statement.counted());
-        Self(Arc::new(Parts { statement, subject, file, counted }))
+        let counted = statement.counted();
+        Self::with(statement, counted, None)
+    }
+
+    /// The same of what operators have signed.
+    #[must_use]
+    pub fn by_operators(one: ByOperators) -> Self {
+        let counted = one.counted();
+        Self::with(one.statement, counted, Some(one.reason))
+    }
+
+    fn with(statement: Statement, counted: Counted, reason: Option<String>) -> Self {
+        let (subject, file) = (statement.subject(), statement.attestation.file_name());
+        Self(Arc::new(Parts { statement, subject, file, counted, reason }))
+    }
+
+    /// Why operators have signed it in the member's place; `None`: the member has signed it itself.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        self.0.reason.as_deref()
+    }
+
+    /// What it does, in words, if operators have signed it.
+    #[must_use]
+    pub fn overriding(&self) -> String {
+        let (Statement { member, attestation, .. }, reason) = (self.statement(), self.reason().unwrap_or_default());
+        let what = match attestation {
+            // Whichever providers it has.
+            Attestation::Aspa { customer, .. } if !self.statement().is_grant() => format!("the ASPA of AS{customer}"),
+            other => other.to_string(),
+        };
+        let act = if self.statement().is_grant() { "grant" } else { "withdraw" };
+        format!("operators {act}, in {}'s place, {what} ({reason})", member.escape_debug())
     }
 
     /// The statement.
@@ -264,6 +317,20 @@ impl Identified {
     #[must_use]
     pub fn counted(&self) -> &Counted {
         &self.0.counted
+    }
+}
+
+/// What a file is about.
+fn read_attestation(roa: Option<RoaText>, aspa: Option<AspaText>) -> Result<Attestation, StatementError> {
+    match (roa, aspa) {
+        (Some(roa), None) => read_roa(&roa),
+        (None, Some(aspa)) => {
+            let read = Attestation::aspa(aspa.customer, aspa.providers.into_iter().collect());
+            read.ok_or(StatementError::Wrong(
+                "an ASPA has 1 to 4000 providers, not the customer among them, and 0 alone",
+            ))
+        }
+        _ => Err(StatementError::Wrong("a statement is about one of roa and aspa")),
     }
 }
 

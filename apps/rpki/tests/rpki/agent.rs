@@ -39,14 +39,14 @@ pub(crate) async fn ask_as(
 }
 
 /// With what words it consents, or what it says against it.
-async fn words(agent: &Agent, key: &str, statement: &[u8]) -> (bool, String) {
+pub(crate) async fn words(agent: &Agent, key: &str, statement: &[u8]) -> (bool, String) {
     let (key, statement) = (key.to_owned(), statement.to_vec().into());
     let request = ConsentRequest { key, operation: "sign".to_owned(), statement, ..ConsentRequest::default() };
     let ConsentResponse { consents, reason } = agent.consent(Request::new(request)).await.unwrap().into_inner();
     (consents, reason)
 }
 
-fn signed(bytes: &[u8], seeds: &[u8]) -> String {
+pub(crate) fn signed(bytes: &[u8], seeds: &[u8]) -> String {
     let words = |signed: theta_rpki::signatures::Signed| {
         format!("[[signature]]\nkey = \"{}\"\nsignature = \"{}\"\n", signed.key, signed.signature)
     };
@@ -139,15 +139,17 @@ async fn what_was_agreed_to_outlives_the_agent() {
 }
 
 /// What it says, when it says this: it looks at what all see by itself.
-async fn until_said<F: Future<Output = (bool, String)>>(ask: impl Fn() -> F, what: &str) -> (bool, String) {
+pub(crate) async fn until_said<F: Future<Output = (bool, String)>>(ask: impl Fn() -> F, what: &str) -> (bool, String) {
+    let mut last = String::new();
     for _ in 0..1_000 {
         let (consents, said) = ask().await;
         if said.contains(what) {
             return (consents, said);
         }
+        last = said;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("nothing is said of {what}")
+    panic!("nothing is said of {what}, but {last}")
 }
 
 #[tokio::test]

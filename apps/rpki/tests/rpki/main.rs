@@ -16,5 +16,6 @@ mod encodings;
 mod issuer;
 mod lists;
 mod manifests;
+mod operators;
 mod state;
 mod waits;

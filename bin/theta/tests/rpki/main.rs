@@ -15,6 +15,7 @@ mod forgery;
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 mod harness;
 mod kinds;
+mod operators;
 mod overrides;
 mod registries;
 mod routinator;

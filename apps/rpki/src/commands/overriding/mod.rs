@@ -4,18 +4,19 @@ mod new;
 mod report;
 mod show;
 mod sign;
+mod stated;
 mod text;
 
 use std::path::Path;
 
 use clap::Subcommand;
 use theta_rpki::{
-    overrides::{Override, OverrideError},
+    overrides::{OverrideError, Overriding},
     registry::Registry,
     signatures::{KeySet, Signed},
 };
 
-use super::failure::Failure;
+use super::{failure::Failure, files, signer::Signer, tally::Tally, terminal::note};
 pub(super) use text::Text;
 
 /// What is done with operators' overrides.
@@ -23,9 +24,13 @@ pub(super) use text::Text;
 pub(crate) enum OverrideCommand {
     /// Writes that one object is to be signed though agents refuse it
     New(new::NewArgs),
+    /// Writes that operators grant a ROA or an ASPA in a member's place
+    Grant(stated::GrantArgs),
+    /// Writes that operators withdraw a ROA or an ASPA in a member's place
+    Withdraw(stated::WithdrawArgs),
     /// Adds a signature
     Sign(sign::SignArgs),
-    /// Says what an override permits, who has signed it, and whether it does so now
+    /// Says what an override permits or states, who has signed it, and whether it counts now
     Show(show::ShowArgs),
 }
 
@@ -33,6 +38,8 @@ impl OverrideCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
         match self {
             Self::New(args) => new::new(args),
+            Self::Grant(args) => stated::grant(args),
+            Self::Withdraw(args) => stated::withdraw(args),
             Self::Sign(args) => sign::sign(args),
             Self::Show(args) => show::show(args),
         }
@@ -41,7 +48,7 @@ impl OverrideCommand {
 
 /// An override's file, which the library reads and finds nothing wrong with but that too few may have signed.
 struct Checked<'a> {
-    what: Override,
+    what: Overriding,
     signatures: Vec<Signed>,
     operators: &'a KeySet,
 }
@@ -49,11 +56,26 @@ struct Checked<'a> {
 /// Reads the text of a file.
 fn check<'a>(text: &str, path: &Path, registry: &'a Registry) -> Result<Checked<'a>, Failure> {
     let wrong = |reason| Failure::Override { path: path.to_owned(), reason };
-    match Override::read(text, registry) {
-        Ok(_) | Err(OverrideError::Signatures { .. }) => {}
-        Err(reason) => return Err(wrong(reason)),
-    }
-    let (what, signatures) = Text::parse(text).map_err(wrong)?;
     let operators = registry.operators.as_ref().ok_or_else(|| wrong(OverrideError::NoOperators))?;
+    let (what, signatures) = Overriding::parse(text).map_err(wrong)?;
+    what.fits(registry).map_err(wrong)?;
     Ok(Checked { what, signatures, operators })
+}
+
+/// Writes a new file, signed at once if there is a key to do so.
+fn write(text: &Text, key: Option<&Path>, out: &Path, registry: &Registry) -> Result<(Overriding, Tally), Failure> {
+    let mut text = text.to_toml()?;
+    // What is signed is what others will read.
+    let checked = check(&text, out, registry)?;
+    let bytes = checked.what.signed_bytes();
+    if let Some(key) = key {
+        let signer = Signer::open(key)?;
+        signer.belongs_to(checked.operators, "the operators")?;
+        text = signer.append(&text, &bytes);
+    }
+    let checked = check(&text, out, registry)?;
+    files::write_new(out, text.as_bytes(), files::PUBLIC)?;
+    note(format_args!("wrote {}", out.display()));
+    let tally = Tally::of(checked.operators, &bytes, &checked.signatures);
+    Ok((checked.what, tally))
 }

@@ -5,17 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    super::{
-        failure::Failure,
-        files, known,
-        moment::Moment,
-        signer::Signer,
-        tally::Tally,
-        terminal::{Form, note},
-    },
-    check,
+    super::{failure::Failure, known, moment::Moment, terminal::Form},
     report::{Report, Words},
     text::{self, Text},
+    write,
 };
 
 /// Options of `theta-rpki override new`.
@@ -59,25 +52,13 @@ pub(crate) struct NewArgs {
 pub(super) fn new(args: &NewArgs) -> Result<(), Failure> {
     let registry = known::registry(&args.registry)?;
     let until = args.until.unwrap_or_else(|| Moment::now().plus_days(args.days));
-    let text = Text {
+    let text = Text::Object {
         digest: hex::encode(args.digest),
         key: args.node_key.clone(),
         reason: args.reason.clone(),
         until: until.0,
     };
-    let mut text = text.to_toml()?;
-    // What is signed is what others will read.
-    let checked = check(&text, &args.out, &registry)?;
-    let bytes = checked.what.signed_bytes();
-    if let Some(key) = &args.key {
-        let signer = Signer::open(key)?;
-        signer.belongs_to(checked.operators, "the operators")?;
-        text = signer.append(&text, &bytes);
-    }
-    let checked = check(&text, &args.out, &registry)?;
-    files::write_new(&args.out, text.as_bytes(), files::PUBLIC)?;
-    note(format_args!("wrote {}", args.out.display()));
-    let tally = Tally::of(checked.operators, &bytes, &checked.signatures);
-    let report = Report::new(&args.out, &checked.what, tally);
-    args.form.answer(&report, &report.words(Words(&checked.what)))
+    let (what, tally) = write(&text, args.key.as_deref(), &args.out, &registry)?;
+    let report = Report::new(&args.out, &what, tally);
+    args.form.answer(&report, &report.words(Words(&what)))
 }

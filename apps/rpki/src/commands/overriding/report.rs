@@ -3,26 +3,47 @@
 use std::{fmt, path::Path};
 
 use serde::Serialize;
-use theta_rpki::overrides::Override;
+use sha2::{Digest as _, Sha256};
+use theta_rpki::{
+    overrides::{FLAG, Override, Overriding},
+    statements::ByOperators,
+};
 
 use super::{
-    super::{moment::Moment, tally::Tally},
+    super::{moment::Moment, statement::Matter, tally::Tally},
     text::Text,
 };
 
-/// What an override permits, in words.
-pub(super) struct Words<'a>(pub(super) &'a Override);
+/// What an override permits, or operators state, in words.
+pub(super) struct Words<'a>(pub(super) &'a Overriding);
 
 impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Override { digest, key, reason, until }) = self;
-        writeln!(f, "whatever agents say against it, this may be signed:")?;
-        writeln!(f, "  the bytes with the SHA-256 {}", hex::encode(digest))?;
-        // A file may have anything in the place of a name.
-        writeln!(f, "  with the key {}", key.escape_debug())?;
-        writeln!(f, "  because: {}", reason.escape_debug())?;
-        writeln!(f, "  until {}", Moment(*until))
+        match self {
+            Self(Overriding::Object(one)) => object(one, f),
+            Self(what @ Overriding::Statement(one)) => statement(one, &what.signed_bytes(), f),
+        }
     }
+}
+
+fn object(Override { digest, key, reason, until }: &Override, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(f, "whatever agents say against it, this may be signed:")?;
+    writeln!(f, "  the bytes with the SHA-256 {}", hex::encode(digest))?;
+    // A file may have anything in the place of a name.
+    writeln!(f, "  with the key {}", key.escape_debug())?;
+    writeln!(f, "  because: {}", reason.escape_debug())?;
+    writeln!(f, "  until {}", Moment(*until))
+}
+
+fn statement(one: &ByOperators, signed: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let ByOperators { statement, until, reason } = one;
+    let act = if statement.is_grant() { "grant" } else { "withdraw" };
+    let (member, number) = (statement.member.escape_debug(), statement.number);
+    writeln!(f, "{FLAG}operators {act} in {member}'s place, whatever it states itself, by their statement {number}:")?;
+    write!(f, "{}", Matter(statement))?;
+    writeln!(f, "  until {}", Moment(*until))?;
+    writeln!(f, "  because: {}", reason.escape_debug())?;
+    writeln!(f, "  its SHA-256 in records is {}", hex::encode(Sha256::digest(signed)))
 }
 
 /// The answer of a command.
@@ -43,7 +64,7 @@ pub(super) struct Report {
 
 impl Report {
     /// Of an override in this file.
-    pub(super) fn new(file: &Path, what: &Override, keys: Tally) -> Self {
+    pub(super) fn new(file: &Path, what: &Overriding, keys: Tally) -> Self {
         Self { file: file.display().to_string(), what: Text::of(what), keys, counts: None, reason: None }
     }
 

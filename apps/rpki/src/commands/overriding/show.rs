@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use theta_rpki::overrides::Override;
+use theta_rpki::overrides::Overriding;
 
 use super::{
     super::{failure::Failure, files, known, moment::Moment, tally::Tally, terminal::Form},
@@ -33,10 +33,13 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Failure> {
     let text = files::read(path)?;
     let checked = check(&text, path, &registry)?;
     let what = &checked.what;
-    let reason = match Override::read(&text, &registry) {
+    let now = Moment::now();
+    let reason = match Overriding::signed(&text, registry.operators.as_ref()) {
         Err(error) => Some(error.to_string()),
-        Ok(one) if one.permits(&what.key, &what.digest, Moment::now().0) => None,
-        Ok(one) => Some(format!("it ended at {}", Moment(one.until))),
+        Ok(one) if one.until() <= now.0 => Some(format!("it ended at {}", Moment(one.until()))),
+        Ok(one) => {
+            one.begins().filter(|begins| now.0 < *begins).map(|begins| format!("it begins at {}", Moment(begins)))
+        }
     };
     let tally = Tally::of(checked.operators, &what.signed_bytes(), &checked.signatures);
     let report = Report::new(path, what, tally).with_standing(reason);

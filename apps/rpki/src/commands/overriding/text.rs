@@ -1,32 +1,36 @@
-//! An override's file as it is written. Whether it is one the library decides, which reads it with the registry's data.
+//! An override's file as it is written, and as JSON shows it. It is read by the library alone.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use theta_rpki::{
-    overrides::{Override, OverrideError},
-    signatures::Signed,
+    overrides::{Override, Overriding},
+    statements::ByOperators,
 };
 
-use super::super::failure::Failure;
+use super::super::{
+    failure::Failure,
+    statement::{AspaText, RoaText, texts},
+};
 
 /// An override without its signatures.
 #[derive(Debug, Serialize)]
-pub(in super::super) struct Text {
-    pub(in super::super) digest: String,
-    pub(in super::super) key: String,
-    pub(in super::super) reason: String,
-    pub(in super::super) until: i64,
-}
-
-/// A file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileText {
-    digest: String,
-    key: String,
-    reason: String,
-    until: i64,
-    #[serde(default)]
-    signature: Vec<Signed>,
+#[serde(untagged)]
+pub(in super::super) enum Text {
+    /// Of one object.
+    Object { digest: String, key: String, reason: String, until: i64 },
+    /// What operators state in a member's place.
+    Statement {
+        rpki: String,
+        member: String,
+        number: u64,
+        act: &'static str,
+        from: i64,
+        until: i64,
+        reason: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        roa: Option<RoaText>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        aspa: Option<AspaText>,
+    },
 }
 
 /// A digest in hexadecimal digits.
@@ -38,17 +42,27 @@ pub(super) fn digest(digits: &str) -> Result<[u8; 32], String> {
 
 impl Text {
     /// What the file of an override says.
-    pub(in super::super) fn of(what: &Override) -> Self {
-        let Override { digest, key, reason, until } = what.clone();
-        Self { digest: hex::encode(digest), key, reason, until }
-    }
-
-    /// Reads a file: what it permits, and who has signed it.
-    pub(super) fn parse(text: &str) -> Result<(Override, Vec<Signed>), OverrideError> {
-        let FileText { digest: digits, key, reason, until, signature } =
-            toml::from_str(text).map_err(|error| OverrideError::Text(error.message().to_owned()))?;
-        let digest = digest(&digits).map_err(OverrideError::Text)?;
-        Ok((Override { digest, key, reason, until }, signature))
+    pub(in super::super) fn of(what: &Overriding) -> Self {
+        match what {
+            Overriding::Object(Override { digest, key, reason, until }) => {
+                let (digest, key, reason) = (hex::encode(digest), key.clone(), reason.clone());
+                Self::Object { digest, key, reason, until: *until }
+            }
+            Overriding::Statement(ByOperators { statement, until, reason }) => {
+                let (roa, aspa) = texts(&statement.attestation);
+                Self::Statement {
+                    rpki: statement.rpki.clone(),
+                    member: statement.member.clone(),
+                    number: statement.number,
+                    act: if statement.is_grant() { "grant" } else { "withdraw" },
+                    from: statement.from,
+                    until: *until,
+                    reason: reason.clone(),
+                    roa,
+                    aspa,
+                }
+            }
+        }
     }
 
     /// The file, to which signatures are added.

@@ -9,6 +9,7 @@ mod text;
 use clap::Subcommand;
 
 use super::failure::Failure;
+pub(super) use report::Matter;
 pub(super) use text::{AspaText, RoaText, texts};
 
 /// What is done with a member's statements.

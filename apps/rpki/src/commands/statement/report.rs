@@ -19,6 +19,17 @@ impl fmt::Display for Words<'_> {
         let act = if statement.is_grant() { "grants" } else { "withdraws" };
         // A file may have anything in the place of a handle.
         writeln!(f, "{} {act}, by its statement {}:", statement.member.escape_debug(), statement.number)?;
+        write!(f, "{}", Matter(statement))?;
+        statement.until.map_or(Ok(()), |until| writeln!(f, "  until {}", Moment(until)))
+    }
+}
+
+/// What it is about, and from when on, in lines below a first one.
+pub(in super::super) struct Matter<'a>(pub(in super::super) &'a Statement);
+
+impl fmt::Display for Matter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(statement) = self;
         match &statement.attestation {
             Attestation::Roa { asn, prefixes } => {
                 writeln!(f, "  that AS{asn} announces (a ROA)")?;
@@ -38,8 +49,7 @@ impl fmt::Display for Words<'_> {
                 })?;
             }
         }
-        writeln!(f, "  from  {}", Moment(statement.from))?;
-        statement.until.map_or(Ok(()), |until| writeln!(f, "  until {}", Moment(until)))
+        writeln!(f, "  from  {}", Moment(statement.from))
     }
 }
 

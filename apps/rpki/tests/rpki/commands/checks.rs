@@ -36,6 +36,35 @@ fn what_is_authorised_is_said_by_member() {
     desk.run("check --registry registry.toml").ok().says("acme has authorised nothing");
 }
 
+/// What operators state in the member's place is flagged, and the member's own word about the same does not count beside it.
+#[test]
+fn what_operators_state_in_a_members_place_is_flagged() {
+    let desk = desk();
+    let state = |act: &str, about: &str, file: &str| {
+        let words =
+            format!("override {act} --registry registry.toml --member acme {about} --until 2998-01-01T00:00:00Z");
+        desk.run_with(&format!("{words} --key 11.key --out overrides/{file}"), &["--reason", "a court"]).ok();
+        desk.run(&format!("override sign --registry registry.toml --key 12.key overrides/{file} --yes")).ok();
+    };
+    state("grant", "--roa AS64500 --prefix 192.0.2.0/25", "1.toml");
+    let run = desk.run(CHECK).ok().says("  the ROA of AS64496 for 192.0.2.0/24, until 2998-01-01T00:00:00Z\n");
+    let run = run.says("  OVERRIDE: the ROA of AS64500 for 192.0.2.0/25, until 2998-01-01T00:00:00Z\n");
+    run.says("\nOVERRIDE: operators grant, in acme's place, the ROA of AS64500 for 192.0.2.0/25 (a court) until 2998");
+    state("withdraw", "--roa AS64496 --prefix 192.0.2.0/24", "2.toml");
+    let report = desk.run(&format!("{CHECK} --json")).ok().json();
+    let acme = report["members"]["acme"].as_array().unwrap();
+    assert_eq!((acme.len(), &acme[0]["override"]), (1, &"a court".into()), "{report}");
+    assert_eq!(
+        (&report["overrides"][1]["act"], &report["overrides"][1]["reason"]),
+        (&"withdraw".into(), &"a court".into())
+    );
+    // One that grants what the member does not hold is wrong.
+    let text = desk.text("overrides/1.toml").replace("192.0.2.0/25", "198.51.100.0/25");
+    fs::write(desk.path("overrides/3.toml"), text).unwrap();
+    let report = desk.run(&format!("{CHECK} --json")).fails(1, "as said above: 1").json();
+    assert_eq!(report["wrong"][0]["file"], "overrides/3.toml");
+}
+
 #[test]
 fn what_is_wrong_is_said_by_file() {
     let desk = desk();

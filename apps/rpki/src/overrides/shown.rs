@@ -5,16 +5,16 @@ use std::{
     collections::BTreeMap,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, PoisonError, Weak, mpsc},
     thread,
     time::Duration,
 };
 
 use sha2::{Digest as _, Sha256};
 
+use super::{MOST_TEXT, Overrides, Overriding};
 use crate::{
     files::{self, Links},
-    overrides::Override,
     signatures::KeySet,
     sources::{MOST_OVERRIDES, complain, list, shown},
 };
@@ -30,11 +30,9 @@ pub(crate) trait Looks: Send + 'static {
     fn operators(&self) -> Option<KeySet>;
 
     /// Takes those that are there now and that enough operators have signed.
-    fn take(&mut self, shown: Vec<Override>);
+    fn take(&mut self, shown: Overrides);
 }
 
-/// The longest file in bytes: 64 operators' signatures have half of it. Whoever keeps the store may be a liar, and all agents read what is in it.
-const MOST_TEXT: u64 = 32 << 10;
 /// For so many looks what was seen last stands while the folder cannot be read.
 const GRACE: u32 = 30;
 
@@ -42,7 +40,7 @@ const GRACE: u32 = 30;
 #[derive(Default)]
 struct Seen {
     operators: Option<KeySet>,
-    files: BTreeMap<PathBuf, ([u8; 32], Option<Override>)>,
+    files: BTreeMap<PathBuf, ([u8; 32], Option<Overriding>)>,
 }
 
 impl Seen {
@@ -66,8 +64,9 @@ impl Seen {
         Ok(has_changed)
     }
 
-    fn file(&self, path: &Path) -> ([u8; 32], Option<Override>) {
-        let content = files::read(path, Links::Refused, MOST_TEXT).map_err(|error| error.to_string());
+    fn file(&self, path: &Path) -> ([u8; 32], Option<Overriding>) {
+        let content = files::read(path, Links::Refused, u64::try_from(MOST_TEXT).unwrap_or(u64::MAX))
+            .map_err(|error| error.to_string());
         let digest = match &content {
             Ok(bytes) => Sha256::new().chain_update([0]).chain_update(bytes),
             Err(reason) => Sha256::new().chain_update([1]).chain_update(reason),
@@ -78,29 +77,35 @@ impl Seen {
         }
         let text = content.and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()));
         let read =
-            text.and_then(|text| Override::signed(&text, self.operators.as_ref()).map_err(|error| error.to_string()));
+            text.and_then(|text| Overriding::signed(&text, self.operators.as_ref()).map_err(|error| error.to_string()));
         (digest, read.inspect_err(|reason| complain(path, reason)).ok())
     }
 
-    /// Each once, however many files it is in.
-    fn overrides(&self) -> Vec<Override> {
-        let mut all = Vec::new();
-        for one in self.files.values().filter_map(|(_, one)| one.as_ref()) {
-            if !all.contains(one) {
-                all.push(one.clone());
-            }
-        }
-        all
+    fn overrides(&self) -> Overrides {
+        self.files.values().filter_map(|(_, one)| one.as_ref()).collect()
     }
+}
+
+/// What is in the folder of a store now, for somebody who looks once.
+pub(crate) fn look_once(store: &Path, operators: Option<&KeySet>) -> io::Result<Overrides> {
+    let mut seen = Seen::default();
+    seen.look(&store.join(FOLDER), operators.cloned())?;
+    Ok(seen.overrides())
 }
 
 /// Looks at the folder for as long as somebody wants to know, in a thread of its own: a store may stop answering, and what needs nothing of it is decided all the
 /// same. While the folder cannot be read what was seen last stands for 30 looks; then there is none, as one may have been withdrawn. While reading hangs what was seen
-/// last stands: each registry has its own folder, without which an override permits nothing.
-pub(crate) fn watch<L: Looks>(folder: PathBuf, who: &Arc<Mutex<L>>, pause: Duration) -> io::Result<()> {
-    let who = Arc::downgrade(who);
+/// last stands: each registry has its own folder, without which an override permits nothing. Returns after the first look, or when that takes longer than `patience`:
+/// what operators state in a member's place is not taken for missing only because nobody has looked yet.
+pub(crate) fn watch<L: Looks>(
+    folder: PathBuf,
+    who: &Arc<Mutex<L>>,
+    pause: Duration,
+    patience: Duration,
+) -> io::Result<()> {
+    let (who, (has_looked, first)) = (Arc::downgrade(who), mpsc::channel());
     // Held for a moment alone: who ends lets go of its files, which its successor takes.
-    let take = |who: &Weak<Mutex<L>>, all: Vec<Override>| {
+    let take = |who: &Weak<Mutex<L>>, all: Overrides| {
         if let Some(who) = who.upgrade() {
             who.lock().unwrap_or_else(PoisonError::into_inner).take(all);
         }
@@ -123,12 +128,16 @@ pub(crate) fn watch<L: Looks>(folder: PathBuf, who: &Arc<Mutex<L>>, pause: Durat
                         tracing::warn!("overrides that all registries see cannot be read, {}: {error}", shown(&folder));
                     } else if failed == GRACE {
                         tracing::warn!("overrides that all registries see cannot be read: none permits anything");
-                        take(&who, Vec::new());
+                        take(&who, Overrides::default());
                     }
                 }
             }
+            // Only the first time somebody waits for it.
+            let _ = has_looked.send(());
             thread::sleep(pause.max(PAUSE));
         }
     };
-    thread::Builder::new().name("overrides".to_owned()).spawn(look).map(drop)
+    thread::Builder::new().name("overrides".to_owned()).spawn(look)?;
+    let _ = first.recv_timeout(patience);
+    Ok(())
 }

@@ -1,4 +1,8 @@
-//! What a threshold of the registries' operators permits though an agent refuses it: one object, by its digest, with a reason.
+//! What a threshold of the registries' operators permits though an agent refuses it: one object, by its digest, with a reason; or what it states in a member's
+//! place ([`crate::statements::ByOperators`]).
+
+mod read;
+pub(crate) mod shown;
 
 use std::collections::BTreeSet;
 
@@ -12,12 +16,15 @@ use rpki::{
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use self::read::MOST_TEXT;
+pub use self::read::{Overrides, Overriding};
 use crate::{
     consent::Facts,
     memory::{Digest, Entry, Number},
     objects::{Attributes, Kind, Object, read_manifest},
     registry::{Authority, Registry},
-    signatures::{KeySet, Signed},
+    signatures::Signed,
+    statements::StatementError,
 };
 
 /// What an operator's signature is of begins with this.
@@ -25,12 +32,18 @@ const DOMAIN: &[u8] = b"theta/rpki/override/v1";
 /// The longest reason, in bytes.
 const MOST_REASON: usize = 200;
 
+/// What stands in every record and log of what operators override, first.
+pub const FLAG: &str = "OVERRIDE: ";
+
 /// Why a file is no override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OverrideError {
     /// It is not such a file.
     #[error("{0}")]
     Text(String),
+    /// What it states in a member's place makes no sense.
+    #[error(transparent)]
+    Statement(#[from] StatementError),
     /// The registry knows no operators.
     #[error("the registry's data name no operators, so nothing is overridden")]
     NoOperators,
@@ -80,31 +93,15 @@ impl Override {
         bytes
     }
 
-    /// Reads a file and checks that enough operators have signed it.
-    ///
-    /// # Errors
-    /// [`OverrideError`].
-    pub fn read(text: &str, registry: &Registry) -> Result<Self, OverrideError> {
-        Self::signed(text, registry.operators.as_ref())
-    }
-
-    /// The same with the operators of a registry's data.
-    ///
-    /// # Errors
-    /// [`OverrideError`].
-    pub(crate) fn signed(text: &str, operators: Option<&KeySet>) -> Result<Self, OverrideError> {
+    /// Reads a file without asking who has signed it.
+    fn parse(text: &str) -> Result<(Self, Vec<Signed>), OverrideError> {
         let OverrideText { digest: digits, key, reason, until, signature } =
             toml::from_str(text).map_err(|error| OverrideError::Text(error.message().to_owned()))?;
         let mut digest = [0; 32];
         hex::decode_to_slice(&digits, &mut digest)
             .map_err(|_| OverrideError::Text("its digest is no SHA-256 in hexadecimal digits".to_owned()))?;
-        if reason.is_empty() || reason.len() > MOST_REASON || reason.chars().any(char::is_control) {
-            return Err(OverrideError::Text(format!("its reason is a line of 1 to {MOST_REASON} bytes")));
-        }
-        let read = Self { digest, key, reason, until };
-        let operators = operators.ok_or(OverrideError::NoOperators)?;
-        let (count, need) = (operators.count(&read.signed_bytes(), &signature), operators.need());
-        if count < need { Err(OverrideError::Signatures { count, need }) } else { Ok(read) }
+        check_reason(&reason).map_err(OverrideError::Text)?;
+        Ok((Self { digest, key, reason, until }, signature))
     }
 
     /// Whether it permits this, now.
@@ -112,6 +109,14 @@ impl Override {
     pub fn permits(&self, key: &str, digest: &[u8; 32], now: i64) -> bool {
         self.key == key && self.digest == *digest && now < self.until
     }
+}
+
+/// Whether a reason is one line, of the length that it may have: it stands in logs and records.
+pub(crate) fn check_reason(reason: &str) -> Result<(), String> {
+    if reason.is_empty() || reason.len() > MOST_REASON || reason.chars().any(char::is_control) {
+        return Err(format!("its reason is a line of 1 to {MOST_REASON} bytes"));
+    }
+    Ok(())
 }
 
 /// What has to be remembered of an object that operators permit: what a consent to it would have added, so that lists and manifests know of it

@@ -1,0 +1,219 @@
+//! What operators state in a member's place, as an agent finds it in files.
+
+use std::{fs, path::Path, time::Duration};
+
+use sha2::{Digest as _, Sha256};
+use theta_rpki::{
+    agent::Agent,
+    attestation::Attestation,
+    sources::Sources,
+    statements::{ByOperators, Statement},
+};
+
+use crate::{
+    agent::{agent, ask, signed, sources, statement, until_said, words},
+    issuer::{DAY, World, keys, registry_text, roa},
+};
+
+const REASON: &str = "the member's keys are lost";
+const UNAUTHORISED: &str = "is authorised by no member's statement";
+
+fn by_operators(attestation: &Attestation, number: u64, from: i64, (until, is_grant): (i64, bool)) -> ByOperators {
+    let (rpki, member, attestation) = ("example".to_owned(), "acme".to_owned(), attestation.clone());
+    let statement = Statement { rpki, member, number, from, until: is_grant.then_some(until), attestation };
+    ByOperators { statement, until, reason: REASON.to_owned() }
+}
+
+/// The file of a statement about a ROA for one prefix, with these signatures.
+fn file(one: &ByOperators, seeds: &[u8]) -> String {
+    let Statement { number, from, attestation, .. } = &one.statement;
+    let Attestation::Roa { asn, prefixes } = attestation else { panic!("a ROA") };
+    let prefixes: Vec<_> = prefixes.iter().map(ToString::to_string).collect();
+    let act = if one.statement.is_grant() { "grant" } else { "withdraw" };
+    format!(
+        "rpki = \"example\"\nmember = \"acme\"\nnumber = {number}\nact = \"{act}\"\nfrom = {from}\nuntil = {}\nreason = \"{}\"\n[roa]\nasn = {asn}\nprefixes = {prefixes:?}\n{}",
+        one.until,
+        one.reason,
+        signed(&one.signed_bytes(), seeds)
+    )
+}
+
+fn flag(one: &ByOperators) -> String {
+    let digest = hex::encode(Sha256::digest(one.signed_bytes()));
+    format!("OVERRIDE: SHA-256 {digest} ({REASON}), by operators in acme's place: ")
+}
+
+/// A registry with an agent, and a ROA that an issuer asks for.
+struct Place {
+    folder: tempfile::TempDir,
+    sources: Sources,
+    agent: Agent,
+    world: World,
+    attestation: Attestation,
+    /// What its own key signs, and its certificate.
+    asked: Vec<Vec<u8>>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (sources, memory) = sources(folder.path());
+        fs::create_dir_all(sources.store.join("overrides")).unwrap();
+        let (world, attestation) = (World::new(), roa(64_496, &["192.0.2.0/24"]));
+        let (_, asked) = world.object(&attestation, keys().objects[0], 1);
+        let agent = agent(&sources, &memory);
+        Self { folder, sources, agent, world, attestation, asked }
+    }
+
+    fn own(&self, name: &str) -> std::path::PathBuf {
+        self.sources.overrides.as_deref().unwrap().join(name)
+    }
+
+    fn shown(&self, name: &str) -> std::path::PathBuf {
+        self.sources.store.join("overrides").join(name)
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        [self.own(name), self.shown(name)].iter().for_each(|path| fs::write(path, text).unwrap());
+    }
+
+    async fn until(&self, what: &str) -> (bool, String) {
+        until_said(|| words(&self.agent, "rpki-acme", &self.asked[1]), what).await
+    }
+
+    /// Waits until it knows of nothing that operators have signed elsewhere.
+    async fn await_hidden(&self) {
+        for _ in 0..1_000 {
+            if !words(&self.agent, "rpki-acme", &self.asked[1]).await.1.contains("OVERRIDE") {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it is still seen");
+    }
+
+    /// An agent that takes the place of this one.
+    fn restart(&mut self) {
+        let memory = self.folder.path().join("memory");
+        let stand_in = tempfile::tempdir().unwrap();
+        let (other, begun) = sources(stand_in.path());
+        drop(std::mem::replace(&mut self.agent, agent(&other, &begun)));
+        self.agent = await_agent(&self.sources, &memory);
+    }
+}
+
+/// The thread of the one before lets go of the memory within a look.
+fn await_agent(sources: &Sources, memory: &Path) -> Agent {
+    for _ in 0..500 {
+        if let Ok(kept) = theta_rpki::kept::Kept::open(memory) {
+            drop(kept);
+            return agent(sources, memory);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the memory stays locked")
+}
+
+#[tokio::test]
+async fn operators_grant_in_a_members_place_until_it_ends() {
+    let mut place = Place::new();
+    let (now, attestation) = (place.world.now, place.attestation.clone());
+    let grant = by_operators(&attestation, 2, now - 10, (now + DAY, true));
+    // Too few; a member's keys; another end than was signed; it has ended.
+    let bent =
+        file(&grant, &[11, 12]).replace(&format!("until = {}", grant.until), &format!("until = {}", now + 9 * DAY));
+    let ended = by_operators(&attestation, 1, now - 100, (now - 10, true));
+    let more = by_operators(&roa(64_496, &["198.51.100.0/24"]), 1, now - 10, (now + DAY, true));
+    for (name, text) in [
+        ("1.toml", file(&grant, &[11])),
+        ("2.toml", file(&grant, &[1, 2, 3])),
+        ("3.toml", bent),
+        ("4.toml", file(&ended, &[11, 12])),
+        ("5.toml", file(&more, &[11, 12])),
+        ("6.toml", format!("{}#{}", file(&grant, &[11, 12]), "x".repeat(32 << 10))),
+    ] {
+        place.put(name, &text);
+        let said = ask(&place.agent, "rpki-acme", "sign", &place.asked[1]).await.unwrap_err();
+        assert!(said.contains(UNAUTHORISED) && !said.contains("OVERRIDE"), "{name}: {said}");
+    }
+    // Also once what all see was looked at again.
+    for _ in 0..50 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let said = ask(&place.agent, "rpki-acme", "sign", &place.asked[1]).await.unwrap_err();
+        assert!(said.contains(UNAUTHORISED) && !said.contains("OVERRIDE"), "{said}");
+    }
+
+    // Elsewhere it is taken up; then here, where nobody else sees it; then both.
+    let good = file(&grant, &[11, 13]);
+    fs::write(place.shown("7.toml"), &good).unwrap();
+    let (consents, said) = place.until("OVERRIDE elsewhere").await;
+    let stated = "operators grant, in acme's place, the ROA of AS64496 for 192.0.2.0/24 (the member's keys are lost)";
+    assert!(
+        !consents && said.starts_with(&format!("OVERRIDE elsewhere: {stated}, and this registry has not")),
+        "{said}"
+    );
+    fs::remove_file(place.shown("7.toml")).unwrap();
+    place.await_hidden().await;
+    fs::write(place.own("7.toml"), &good).unwrap();
+    let (consents, said) = place.until("not all registries see").await;
+    assert!(!consents && said.contains(UNAUTHORISED), "{said}");
+    fs::write(place.shown("any name.toml"), &good).unwrap();
+    let (consents, said) = place.until("OVERRIDE: ").await;
+    let what = "the certificate of the key of the ROA of AS64496 for 192.0.2.0/24";
+    assert_eq!((consents, said), (true, format!("{}{what}", flag(&grant))));
+    assert!(words(&place.agent, "rpki-ee-0", &place.asked[0]).await.1.starts_with(&flag(&grant)));
+    // What follows from it is flagged as well.
+    let (list, _) = place.world.list(1, &[]);
+    let (consents, said) = words(&place.agent, "rpki-acme", &list).await;
+    assert!(consents && said.starts_with(&(flag(&grant) + "the list of")), "{said}");
+
+    // An agent that starts again knows of it from its first decision on.
+    place.restart();
+    assert_eq!(ask(&place.agent, "rpki-acme", "sign", &place.asked[1]).await, Ok(()));
+    // Who deletes it at one place withdraws nothing: nothing of the member's is signed until it is back.
+    fs::remove_file(place.shown("any name.toml")).unwrap();
+    let (consents, said) = place.until("counted and counts no more").await;
+    assert!(!consents && said.contains("in acme's place"), "{said}");
+    let (list, _) = place.world.list(2, &[1]);
+    assert!(ask(&place.agent, "rpki-acme", "sign", &list).await.unwrap_err().contains("counted and counts no more"));
+    fs::write(place.shown("any name.toml"), &good).unwrap();
+    place.until("OVERRIDE: ").await;
+    // Nor does whoever has the member's keys, by whatever number.
+    let text = statement(&attestation, 99, now - 10, None, &[1, 2]);
+    fs::write(place.sources.statements.join("acme/1.toml"), text).unwrap();
+    assert_eq!(ask(&place.agent, "rpki-acme", "sign", &place.asked[1]).await, Ok(()));
+    // Operators do; what they have granted before does not come back.
+    let over = by_operators(&attestation, 3, now - 5, (now + DAY, false));
+    place.put("8.toml", &file(&over, &[11, 12]));
+    place.until(UNAUTHORISED).await;
+}
+
+/// Operators withdraw what a member grants, until that ends; what the operators' keys have signed counts while they are the operators'.
+#[tokio::test]
+async fn operators_withdraw_in_a_members_place() {
+    let place = Place::new();
+    let (now, attestation) = (place.world.now, place.attestation.clone());
+    let text = statement(&attestation, 1, now - 10, Some(now + DAY), &[1, 2]);
+    fs::write(place.sources.statements.join("acme/1.toml"), text).unwrap();
+    assert_eq!(ask(&place.agent, "rpki-acme", "sign", &place.asked[1]).await, Ok(()));
+    let until = i64::try_from(theta_names::WallTime::now().seconds()).unwrap() + 4;
+    let court = by_operators(&attestation, 1, now - 10, (until, false));
+    place.put("1.toml", &file(&court, &[12, 13]));
+    let (consents, said) = place.until(UNAUTHORISED).await;
+    assert!(!consents && !said.contains("OVERRIDE"), "{said}");
+    let (list, _) = place.world.list(1, &[1]);
+    let (consents, said) = words(&place.agent, "rpki-acme", &list).await;
+    assert!(consents && said.starts_with(&(flag(&court) + "the list of")), "{said}");
+    // It ends by itself, though its file is there, and the member's grant counts again.
+    let (consents, said) = place.until("by acme's statement 1").await;
+    assert!(consents && i64::try_from(theta_names::WallTime::now().seconds()).unwrap() >= until, "{said}");
+    // Other operators have not signed it.
+    let again = by_operators(&attestation, 2, now - 10, (now + DAY, false));
+    place.put("2.toml", &file(&again, &[11, 12]));
+    place.until(UNAUTHORISED).await;
+    let data = registry_text();
+    let [old, new] = [12, 14].map(|seed| crate::issuer::signatures(b"", &[seed]).remove(0).key);
+    fs::write(&place.sources.registry, data.replace(&old, &new) + "\n").unwrap();
+    let (list, _) = place.world.list(2, &[1]);
+    until_said(|| words(&place.agent, "rpki-acme", &list), "counted and counts no more").await;
+}
