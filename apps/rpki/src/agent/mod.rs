@@ -22,7 +22,7 @@ use crate::{
     gathered::{Gathered, Readers, Wanted},
     kept::{Kept, MemoryError},
     memory::Counted,
-    overrides::{self, FLAG, Override, Overrides, shown},
+    overrides::{self, Override, Overrides, shown, words::FLAG},
     signatures::KeySet,
     sources::{Known, SourceError, Sources},
     statements::{Identified, Standing, Stated},

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use theta_rpki::{
     attestation::Attestation,
     memory::Memory,
-    overrides::{FLAG, Override, Overrides, Overriding},
+    overrides::{Override, Overrides, Overriding, words::FLAG},
     registry::{Pool, Registry},
     statements::{Identified, Stated, Statement},
 };

@@ -25,7 +25,7 @@ use crate::{
     attestation::{Attestation, aspa_file, roa_file},
     memory::{Counted, Entry, Memory, Number},
     objects::{Attributes, Kind, Object},
-    overrides::FLAG,
+    overrides::words::FLAG,
     registry::{Authority, Pool, Registry},
     statements::{Authorised, Identified},
     store::Store,

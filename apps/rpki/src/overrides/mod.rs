@@ -3,6 +3,7 @@
 
 mod read;
 pub(crate) mod shown;
+pub(crate) mod words;
 
 use std::collections::BTreeSet;
 
@@ -26,14 +27,10 @@ use crate::{
     signatures::Signed,
     statements::StatementError,
 };
+use words::check_reason;
 
 /// What an operator's signature is of begins with this.
 const DOMAIN: &[u8] = b"theta/rpki/override/v1";
-/// The longest reason, in bytes.
-const MOST_REASON: usize = 200;
-
-/// What stands in every record and log of what operators override, first.
-pub const FLAG: &str = "OVERRIDE: ";
 
 /// Why a file is no override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,14 +106,6 @@ impl Override {
     pub fn permits(&self, key: &str, digest: &[u8; 32], now: i64) -> bool {
         self.key == key && self.digest == *digest && now < self.until
     }
-}
-
-/// Whether a reason is one line, of the length that it may have: it stands in logs and records.
-pub(crate) fn check_reason(reason: &str) -> Result<(), String> {
-    if reason.is_empty() || reason.len() > MOST_REASON || reason.chars().any(char::is_control) {
-        return Err(format!("its reason is a line of 1 to {MOST_REASON} bytes"));
-    }
-    Ok(())
 }
 
 /// What has to be remembered of an object that operators permit: what a consent to it would have added, so that lists and manifests know of it

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::{Act, AspaText, RoaText, Statement, StatementError, kind, parts, read_attestation};
-use crate::{memory::Counted, overrides::check_reason, signatures::Signed};
+use crate::{memory::Counted, overrides::words::check_reason, signatures::Signed};
 
 /// What an operator's signature is of begins with this: it is none of a member's, and none under a digest.
 const DOMAIN: &[u8] = b"theta/rpki/override-statement/v1";

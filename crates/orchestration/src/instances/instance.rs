@@ -72,8 +72,8 @@ pub(crate) struct Instance {
     pub(crate) wake: Instant,
     /// How long it waited for that.
     pub(crate) patience: Duration,
-    /// Whether it has given up waiting for those that were drawn to do its work.
-    pub(crate) hedged: bool,
+    /// Whether it has looked around: in quorum mode, has given up waiting for those that were drawn to do its work.
+    pub(crate) looked_around: bool,
     /// Its place among the running instances and its part of the bytes, given back when it ends.
     pub(crate) permits: Option<(Permit, Permit)>,
     /// The client on whose account it runs; that place is given back with the permits.

@@ -459,11 +459,13 @@ async fn tick(inbox: mpsc::Sender<Command>, period: Duration, mut wanted: watch:
 /// The main loop of a CPU thread: takes its own node's commands first, then as many messages of peers, in turns.
 fn work(mut shard: Shard, mut inbox: mpsc::Receiver<Command>, mail: Option<&Mail<Command>>) {
     let Some(mail) = mail else { return };
-    let mut batch = Vec::with_capacity(2 * BATCH);
+    let (mut batch, mut took) = (Vec::with_capacity(2 * BATCH), Duration::ZERO);
     while !shard.shared().stopping.load(Acquire) && mail.next(&mut inbox, BATCH, &mut batch) {
-        shard.set_clock(Instant::now(), batch.iter().map(Command::waited).max().unwrap_or_default());
+        let (began, waited) = (Instant::now(), batch.iter().map(Command::waited).max().unwrap_or_default());
+        shard.set_clock(began, waited.max(took));
         shard.carry_out(batch.drain(..));
         shard.report(inbox.len() + mail.len());
+        took = began.elapsed();
     }
 }
 

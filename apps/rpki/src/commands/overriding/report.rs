@@ -5,7 +5,7 @@ use std::{fmt, path::Path};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use theta_rpki::{
-    overrides::{FLAG, Override, Overriding},
+    overrides::{Override, Overriding, words::FLAG},
     statements::ByOperators,
 };
 

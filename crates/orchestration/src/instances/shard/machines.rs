@@ -51,7 +51,7 @@ impl Shard {
             deadline: self.now + config.instance_ttl,
             wake: self.now,
             patience: config.resend_after,
-            hedged: false,
+            looked_around: false,
             permits: Some(permits),
             asker: None,
             filling: None,

@@ -61,7 +61,7 @@ pub(crate) struct Shard {
     /// The time as of the last batch of commands, from which an instance that begins counts how long it waits. An engine has
     /// no clock but its ticks.
     pub(super) clock: Instant,
-    /// How long requests of the last batch of commands had waited for it.
+    /// How far this node is behind with its own work; an engine never is.
     behind: Duration,
     hedge: Hedge,
     /// The ticks that it has asked for.

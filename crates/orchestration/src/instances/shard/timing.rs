@@ -12,13 +12,28 @@ use super::Shard;
 use crate::{
     InstanceId,
     filling::FillingPermit,
-    instances::{instance::Instance, shared::ShardLoad},
+    hedge::Hedge,
+    instances::{
+        instance::Instance,
+        shared::{ShardLoad, Shared},
+    },
 };
 
 /// The most requests to send again that leave at one tick: a node that is behind must not add to its peers' load.
 const ASKS_PER_TICK: usize = 256;
 /// The least time between two ticks, however many instances want one.
 const FINEST: Duration = Duration::from_millis(5);
+
+/// When an instance is to look around for the first time, if that is later than it seemed when it began: this node has fallen behind since, and what it
+/// waits for may be here and not have been looked at.
+fn later(
+    instance: &Instance,
+    hedge: &mut Hedge,
+    (shared, now, behind): (&Shared, Instant, Duration),
+) -> Option<Instant> {
+    let due = instance.began + hedge.patience(&instance.key, shared, now, behind);
+    (!behind.is_zero() && due > now).then_some(due)
+}
 
 impl Shard {
     pub(super) fn tick(&mut self, now: Instant) {
@@ -58,12 +73,19 @@ impl Shard {
                 self.expire(id);
                 continue;
             }
+            if !instance.looked_around {
+                if let Some(due) = later(instance, &mut self.hedge, (&self.worker.shared, self.now, self.behind)) {
+                    instance.wake = instance.deadline.min(due);
+                    self.timers.push(Reverse((instance.wake, id)));
+                    continue;
+                }
+                instance.looked_around = true;
+                if instance.key.delivery == Delivery::Quorum {
+                    self.worker.shared.metrics.hedges.inc();
+                }
+            }
             // The tick comes first: what the machine gets by it need not be asked for, and what it sends need not be repeated.
             let sent = instance.sent.count();
-            if instance.key.delivery == Delivery::Quorum && !instance.hedged {
-                instance.hedged = true;
-                self.worker.shared.metrics.hedges.inc();
-            }
             if let Some(result) = instance.step(Input::Tick, &mut self.worker) {
                 self.finish(id, result);
                 continue;
@@ -80,8 +102,8 @@ impl Shard {
         }
     }
 
-    /// The clock's time, which rises, and how long requests that begin now have waited at this node. Where no ticks come, the clock stands for
-    /// them.
+    /// The clock's time, which rises, and how far this node is behind: how long requests that begin now have waited for it, or what the commands before
+    /// took. Where no ticks come, the clock stands for them.
     pub(crate) fn set_clock(&mut self, now: Instant, behind: Duration) {
         self.clock = self.clock.max(now);
         self.behind = behind;
