@@ -114,7 +114,7 @@ impl Wanted {
     /// The instances that the request may have under a key, whose epoch may rise while it runs.
     pub(crate) fn instances(&self, public: &AnyPublicKey, epoch: Epoch) -> impl Iterator<Item = (Epoch, InstanceId)> {
         let epochs = (0..=epoch.get() + 4).map(Epoch::new);
-        epochs.map(|epoch| (epoch, InstanceId::new(public.key_id(), epoch, &self.statement())))
+        epochs.map(|epoch| (epoch, InstanceId::new(public.key_id(), epoch, self.statement())))
     }
 
     /// The position of the key under which a result is right; the first one if any key opens it.

@@ -213,7 +213,7 @@ impl Run {
     /// Of one seed, so that the right R is the same in all runs.
     fn of<B, F>(
         threshold: (u16, u16),
-        lie: Option<(Lie, u16, Point)>,
+        lie: Option<&(Lie, u16, Point)>,
         delta: Delta,
         make: impl Fn(Party) -> F + Copy + Send + 'static,
     ) -> Self
@@ -221,7 +221,7 @@ impl Run {
         B: BlackBox<Group = G>,
         F: Future<Output = Result<B, Stop>> + Send + 'static,
     {
-        let sent = [Sent::default(), Sent::default()];
+        let (sent, lie) = ([Sent::default(), Sent::default()], lie.copied());
         let between = |index: ShareIndex| {
             let sent = sent.get(index.position())?.clone();
             let apart = lie.filter(|_| index.position() == 0).map(|(_, of_r, apart)| (of_r, apart));
@@ -262,7 +262,7 @@ where
     let of_elements = honest.sent[0].iter().filter(|(_, payload)| elements(payload).is_some());
     let of_r = of_elements.map(|(round, _)| *round).max().unwrap();
     let lie = Lie::of(right);
-    let run = Run::of(threshold, Some((lie, of_r, lie.instead - right)), delta, make);
+    let run = Run::of(threshold, Some(&(lie, of_r, lie.instead - right)), delta, make);
     (run, of_r, honest.last())
 }
 

@@ -88,8 +88,11 @@ async fn signed(party: Party, lies: Lies) -> Result<bool, Stop> {
     black_box.open_recognised(&(&inverse + &product), fits).await.map(|_| true)
 }
 
-/// How the third party ends, and of each message that it has sent the round and the length.
-fn seen(lies: Lies) -> (Option<Result<bool, Abort>>, Vec<(u16, usize)>) {
+/// How a party ends, and of each message that it has sent the round and the length.
+type Seen = (Option<Result<bool, Abort>>, Vec<(u16, usize)>);
+
+/// What is seen of the third party.
+fn seen(lies: Lies) -> Seen {
     let sent: Arc<Mutex<Vec<(u16, usize)>>> = Arc::default();
     let spy = |index: ShareIndex| {
         let sent = sent.clone();
