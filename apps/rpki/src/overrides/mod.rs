@@ -3,7 +3,7 @@
 
 mod read;
 pub(crate) mod shown;
-pub(crate) mod words;
+pub mod words;
 
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@
 const MOST_REASON: usize = 200;
 
 /// What stands in every record and log of what operators override, first.
-pub(crate) const FLAG: &str = "OVERRIDE: ";
+pub const FLAG: &str = "OVERRIDE: ";
 
 /// Whether a reason is one line, of the length that it may have: it stands in logs and records.
 pub(crate) fn check_reason(reason: &str) -> Result<(), String> {
