@@ -32,11 +32,11 @@ pub struct OrchestratorConfig {
     #[serde(rename = "unattended_ms", with = "milliseconds")]
     pub unattended: Duration,
     /// How long an instance waits for shares before it asks the silent peers to send theirs again. Each further wait is
-    /// twice as long as the one before, up to 16 times this.
+    /// twice as long as the one before, up to 16 times this. The first is longer, up to as much, while the node is behind with its own work.
     #[serde(rename = "resend_after_ms", with = "milliseconds")]
     pub resend_after: Duration,
     /// How long an instance of a key in quorum mode waits at least for those that were drawn to do the work, before it does its
-    /// own part. It waits three times as long as messages to its peers take, and never longer than `resend_after_ms`.
+    /// own part. It waits three times as long as messages to its peers take, and never longer than an instance waits before it asks (`resend_after_ms`).
     #[serde(rename = "hedge_after_ms", with = "milliseconds")]
     pub hedge_after: Duration,
     /// The least time between two answers to one peer that asks again in one instance.

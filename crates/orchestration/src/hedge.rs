@@ -9,13 +9,15 @@ use theta_network::PeerState;
 use theta_schemes::Suite;
 use tokio::time::Instant;
 
-use crate::instances::Shared;
+use crate::{OrchestratorConfig, instances::Shared};
 
 /// How many times a message to the slower of those that count may pass until a result is overdue: the share to the combiner,
 /// the combined value back, and once more for what both compute.
 const PASSES: u32 = 3;
 /// So many times what a node waits without quorum mode does it wait at most, however far behind it is.
 const MOST_BEHIND: u32 = 16;
+/// And no longer than this part of an instance's time.
+const LOOKS: u32 = 4;
 
 /// How long results take that come from those who were drawn, and by how much they differ, as TCP estimates round trips (RFC 6298):
 /// on a busy group they take longer than messages do, and who gives up too early makes it busier still.
@@ -49,12 +51,11 @@ pub(crate) struct Hedge {
 }
 
 impl Hedge {
-    /// How long an instance of this key waits before its first look around, at a node that is so far behind with its own work.
-    pub(crate) fn patience(&mut self, key: &KeyEntry, shared: &Shared, now: Instant, behind: Duration) -> Duration {
+    /// How long an instance of this key waits before its first look around.
+    pub(crate) fn patience(&mut self, key: &KeyEntry, shared: &Shared, now: Instant) -> Duration {
         let config = &shared.config;
-        let longest = longest(config.resend_after, behind);
         if key.delivery != Delivery::Quorum {
-            return longest;
+            return config.resend_after;
         }
         if self.read.is_none_or(|read| now.duration_since(read) >= config.tick) {
             self.read = Some(now);
@@ -65,25 +66,41 @@ impl Hedge {
         let holders = self.latencies.iter().filter(|(peer, _)| key.holders.contains(*peer));
         let latencies = holders.map(|(_, latency)| *latency).collect();
         let by_latency = patience(latencies, (threshold.k(), threshold.n()), (config.hedge_after, config.resend_after));
-        let by_results = self.taken.get(&key.suite).map_or(Duration::ZERO, |taken| taken.patience());
-        by_latency.max(by_results.min(longest))
+        by_latency.max(self.by_results(key.suite).min(config.resend_after))
     }
 
-    /// A result has come after so long; what is above [`MOST_BEHIND`] times what a node waits without quorum mode counts as that, so that one
-    /// request that nobody else was asked for in time is soon forgotten. Liars who keep a result back make the others wait longer the next
-    /// time, and never longer than without quorum mode.
-    pub(crate) fn learn(&mut self, suite: Suite, took: Duration, resend_after: Duration) {
-        let took = took.min(resend_after.saturating_mul(MOST_BEHIND));
+    /// How long after its beginning an instance of this key looks around, if its time has come and the node is so far behind with its own work that
+    /// this is longer than it waits anywhere else.
+    pub(crate) fn longer(&self, key: &KeyEntry, config: &OrchestratorConfig, behind: Duration) -> Option<Duration> {
+        // A node that has something to do is behind by that all the time.
+        if behind < config.tick {
+            return None;
+        }
+        let longest = longest(config, behind);
+        let patience = if key.delivery == Delivery::Quorum { self.by_results(key.suite).min(longest) } else { longest };
+        (patience > config.resend_after).then_some(patience)
+    }
+
+    fn by_results(&self, suite: Suite) -> Duration {
+        self.taken.get(&suite).map_or(Duration::ZERO, |taken| taken.patience())
+    }
+
+    /// A result has come after so long, at a node that is so far behind; what is above the longest that it waits counts as that, so that one request
+    /// that nobody else was asked for in time is soon forgotten. Liars who keep a result back make the others wait longer the next time, and no longer
+    /// than without quorum mode.
+    pub(crate) fn learn(&mut self, suite: Suite, took: Duration, (config, behind): (&OrchestratorConfig, Duration)) {
+        let took = took.min(longest(config, behind));
         self.taken.entry(suite).and_modify(|taken| *taken = taken.and(took)).or_insert_with(|| Taken::first(took));
     }
 }
 
 /// The longest that a node waits for others before it looks around: what is configured, and as often as messages pass until a result is
 /// there what a request waits at this node alone. The others' messages wait here as well; what a node that is behind asks for has come as a
-/// rule, and a share that it makes in the place of others comes too late.
-fn longest(resend_after: Duration, behind: Duration) -> Duration {
-    let late = behind.saturating_mul(PASSES);
-    resend_after.saturating_add(late).min(resend_after.saturating_mul(MOST_BEHIND))
+/// rule, and a share that it makes in the place of others comes too late. Instances have time for more looks.
+fn longest(config: &OrchestratorConfig, behind: Duration) -> Duration {
+    let OrchestratorConfig { resend_after, instance_ttl, .. } = *config;
+    let most = resend_after.saturating_mul(MOST_BEHIND).min(instance_ttl / LOOKS).max(resend_after);
+    resend_after.saturating_add(behind.saturating_mul(PASSES)).min(most)
 }
 
 /// Three times the latency to the slowest peer but the t = k - 1 that may be bad, or to the (k - 1)-th fastest where that is
@@ -120,18 +137,37 @@ mod tests {
     #[test]
     fn it_is_longer_only_as_far_as_the_node_itself_is_behind() {
         let ms = Duration::from_millis;
-        assert_eq!(longest(ms(250), Duration::ZERO), ms(250), "what is configured");
-        assert_eq!(longest(ms(250), ms(300)), ms(1_150));
-        assert_eq!(longest(ms(250), ms(60_000)), ms(4_000), "an end there is");
-        let mut hedge = Hedge::default();
-        let suite = Suite::ALL[0];
-        for _ in 0..40 {
-            hedge.learn(suite, ms(700), ms(250));
-        }
-        let learned = hedge.taken[&suite].patience();
-        assert!((ms(699)..ms(720)).contains(&learned), "what results really take is known: {learned:?}");
-        hedge.learn(suite, Duration::MAX, ms(250));
-        assert!(hedge.taken[&suite].mean < ms(1_200), "one that never came counts as the longest wait");
+        let config = OrchestratorConfig::default();
+        assert_eq!(longest(&config, Duration::ZERO), ms(250), "what is configured");
+        assert_eq!(longest(&config, ms(300)), ms(1_150));
+        assert_eq!(longest(&config, ms(60_000)), ms(4_000), "an end there is");
+        let short = OrchestratorConfig { instance_ttl: ms(2_000), ..config.clone() };
+        assert_eq!(longest(&short, ms(60_000)), ms(500), "there is time for more looks");
+        let shortest = OrchestratorConfig { instance_ttl: ms(100), ..config.clone() };
+        assert_eq!(longest(&shortest, ms(60_000)), ms(250), "never less than is configured");
+    }
+
+    #[test]
+    fn results_are_waited_for_as_long_as_they_take_at_a_node_that_is_behind_and_no_longer_elsewhere() {
+        let ms = Duration::from_millis;
+        let (config, suite) = (OrchestratorConfig::default(), Suite::ALL[0]);
+        let after = |behind: Duration| {
+            let mut hedge = Hedge::default();
+            (0..40).for_each(|_| hedge.learn(suite, ms(700), (&config, behind)));
+            hedge
+        };
+        let quick = after(Duration::ZERO);
+        assert!((ms(250)..ms(260)).contains(&quick.by_results(suite)), "liars keep them back");
+        let mut busy = after(ms(300));
+        assert!((ms(700)..ms(720)).contains(&busy.by_results(suite)));
+        busy.learn(suite, Duration::MAX, (&config, ms(300)));
+        assert!(busy.taken[&suite].mean < ms(800), "one that nobody was asked for counts as the longest wait");
+        busy.learn(suite, Duration::MAX, (&config, Duration::ZERO));
+        assert!(
+            busy.taken[&suite].mean < ms(720),
+            "{:?}: and where the node is not behind as what is configured",
+            busy.taken
+        );
     }
 
     #[test]

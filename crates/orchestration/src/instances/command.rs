@@ -49,10 +49,10 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// How long a request has waited until now; nothing for what is not timed.
+    /// How long a request has waited until now; nothing for what is not timed, or not wanted any more.
     pub(crate) fn waited(&self) -> time::Duration {
         match self {
-            Self::Submit(submission) => submission.submitted.elapsed(),
+            Self::Submit(submission) if !submission.reply.is_closed() => submission.submitted.elapsed(),
             _ => time::Duration::ZERO,
         }
     }

@@ -53,7 +53,7 @@ impl Shard {
     fn learn(&mut self, instance: &Instance) {
         if instance.key.delivery == Delivery::Quorum {
             let took = self.now.max(self.clock).saturating_duration_since(instance.began);
-            self.hedge.learn(instance.key.suite, took, self.worker.shared.config.resend_after);
+            self.hedge.learn(instance.key.suite, took, (&self.worker.shared.config, self.behind));
         }
     }
 

@@ -108,7 +108,8 @@ impl Shard {
         let id = instance.id;
         let now = self.now.max(self.clock);
         instance.began = now;
-        instance.patience = self.hedge.patience(&instance.key, &self.worker.shared, now, self.behind);
+        instance.patience = self.hedge.patience(&instance.key, &self.worker.shared, now);
+        instance.looked_around = false;
         self.run(instance);
         self.drive(id, Input::Start, Stage::ShareMade);
         for early in self.backlog.take(&id) {

@@ -12,7 +12,6 @@ use super::Shard;
 use crate::{
     InstanceId,
     filling::FillingPermit,
-    hedge::Hedge,
     instances::{
         instance::Instance,
         shared::{ShardLoad, Shared},
@@ -23,17 +22,6 @@ use crate::{
 const ASKS_PER_TICK: usize = 256;
 /// The least time between two ticks, however many instances want one.
 const FINEST: Duration = Duration::from_millis(5);
-
-/// When an instance is to look around for the first time, if that is later than it seemed when it began: this node has fallen behind since, and what it
-/// waits for may be here and not have been looked at.
-fn later(
-    instance: &Instance,
-    hedge: &mut Hedge,
-    (shared, now, behind): (&Shared, Instant, Duration),
-) -> Option<Instant> {
-    let due = instance.began + hedge.patience(&instance.key, shared, now, behind);
-    (!behind.is_zero() && due > now).then_some(due)
-}
 
 impl Shard {
     pub(super) fn tick(&mut self, now: Instant) {
@@ -74,8 +62,11 @@ impl Shard {
                 continue;
             }
             if !instance.looked_around {
-                if let Some(due) = later(instance, &mut self.hedge, (&self.worker.shared, self.now, self.behind)) {
-                    instance.wake = instance.deadline.min(due);
+                // What it waits for may be here and not have been looked at. It may end sooner than it seems that this node is behind.
+                let config = &self.worker.shared.config;
+                let due = self.hedge.longer(&instance.key, config, self.behind).map(|wait| instance.began + wait);
+                if let Some(due) = due.filter(|due| *due > self.now) {
+                    instance.wake = instance.deadline.min(due).min(self.now + config.resend_after);
                     self.timers.push(Reverse((instance.wake, id)));
                     continue;
                 }
@@ -103,10 +94,11 @@ impl Shard {
     }
 
     /// The clock's time, which rises, and how far this node is behind: how long requests that begin now have waited for it, or what the commands before
-    /// took. Where no ticks come, the clock stands for them.
+    /// took; what it was behind before is made up for as time passes. Where no ticks come, the clock stands for them.
     pub(crate) fn set_clock(&mut self, now: Instant, behind: Duration) {
+        let passed = now.saturating_duration_since(self.clock);
+        self.behind = behind.max(self.behind.saturating_sub(passed));
         self.clock = self.clock.max(now);
-        self.behind = behind;
         if self.ticks.none {
             self.now = self.now.max(now);
         }
