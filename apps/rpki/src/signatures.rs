@@ -1,12 +1,15 @@
 //! Signatures of m of n keys: of members under what they state, of operators under what they override.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use serde::Deserialize;
 
 /// The most keys of a set.
 pub const MOST_KEYS: usize = 64;
+
+/// So many signatures of one key are verified: a file may have one of before it was changed. All others cost whoever reads it nothing.
+const MOST_TRIES: usize = 2;
 
 /// Why these are no keys of which some number signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,9 +70,15 @@ impl KeySet {
     /// How many different keys of the set have signed these bytes. Signatures of other keys, and false ones, count for nothing.
     #[must_use]
     pub fn count(&self, bytes: &[u8], signatures: &[Signed]) -> usize {
+        let mut tried = BTreeMap::<_, usize>::new();
         let good = signatures.iter().take(2 * MOST_KEYS).filter_map(|signed| {
             let key = read::<32>(&signed.key).filter(|key| self.keys.contains(key))?;
             let signature = read::<64>(&signed.signature)?;
+            let tries = tried.entry(key).or_default();
+            *tries += 1;
+            if *tries > MOST_TRIES {
+                return None;
+            }
             UnparsedPublicKey::new(&ED25519, key).verify(bytes, &signature).ok().map(|()| key)
         });
         good.collect::<BTreeSet<_>>().len()
@@ -110,6 +119,9 @@ mod tests {
         assert!(!keys.enough(b"x", &[signed(&a, b"x"), signed(&foreign, b"x")]), "of another key");
         let bent = Signed { signature: "00".to_owned(), ..signed(&b, b"x") };
         assert_eq!(keys.count(b"x", &[bent, signed(&b, b"x")]), 1);
+        let old = signed(&b, b"y");
+        assert_eq!(keys.count(b"x", &[old.clone(), signed(&b, b"x")]), 1, "one of before it was changed");
+        assert_eq!(keys.count(b"x", &[old.clone(), old, signed(&b, b"x")]), 0, "no more are verified");
     }
 
     #[test]

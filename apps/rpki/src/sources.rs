@@ -222,8 +222,12 @@ impl Sources {
     /// [`SourceError`].
     pub fn read(&self, last: &mut Option<Verified>) -> Result<(Registry, Stated, Pool), SourceError> {
         let Known { registry, mut stated, pool, verified, .. } = self.load(last.as_ref(), None)?;
-        let seen = shown::look_once(&self.store, registry.operators.as_ref());
-        let seen = seen.map_err(|error| SourceError::read(&self.store.join(shown::FOLDER), &error))?;
+        // Who may write into that folder does not stop what is published of everybody. Members in whose place something has counted are unsettled meanwhile.
+        let seen = shown::look_once(&self.store, registry.operators.as_ref()).unwrap_or_else(|error| {
+            let folder = self.store.join(shown::FOLDER);
+            tracing::error!("overrides that all registries see cannot be read, {}: {error}", shown(&folder));
+            Overrides::default()
+        });
         stated.shown = seen.statements.iter().map(|one| one.counted().digest).collect();
         if self.overrides.is_none() {
             take_up(&seen, &mut stated, &registry);

@@ -25,7 +25,7 @@ use crate::{
     overrides::{self, Override, Overrides, shown, words::FLAG},
     signatures::KeySet,
     sources::{Known, SourceError, Sources},
-    statements::{Identified, Standing, Stated},
+    statements::{Identified, Standing, Stated, StatementError},
     store::{Folder, Store},
 };
 
@@ -89,6 +89,8 @@ struct State {
     kept: Kept,
     /// The overrides that all registries see.
     shown: Overrides,
+    /// Whether the last consent may be as long ago as the clock says.
+    after_break: bool,
 }
 
 impl State {
@@ -126,6 +128,25 @@ impl State {
             (stated.shown, self.standing) = (seen, None);
         }
     }
+
+    /// What follows from it is remembered at once, and not when somebody asks next: it may be hidden by then.
+    fn stand_by_what_is_seen(&mut self) {
+        let (Ok(known), None) = (&self.known, &self.standing) else { return };
+        let now = now();
+        // Whoever asks is told that the clock may be wrong.
+        if check_clock(&self.kept, now, self.after_break).is_ok() {
+            match stand(&known.stated, &mut self.kept, now, None) {
+                Ok(standing) => self.standing = Some(standing),
+                Err(error) => tracing::error!("{error}"),
+            }
+        }
+    }
+
+    /// Whether it is about this RPKI and a member of it, as far as that is known.
+    fn concerns(&self, one: &Identified) -> bool {
+        let fits = self.known.as_ref().map(|known| one.statement().fits(&known.registry).map(drop));
+        !matches!(fits, Ok(Err(StatementError::Elsewhere(_) | StatementError::Stranger(_))))
+    }
 }
 
 impl shown::Looks for State {
@@ -147,8 +168,8 @@ impl shown::Looks for State {
                 key.escape_debug()
             );
         }
-        let new = |one: &&Identified| !self.shown.statements.contains(one) && one.counted().grants(now());
-        for one in shown.statements.iter().filter(new) {
+        let lasts = |one: &&Identified| one.counted().grants(now()) && self.concerns(one);
+        for one in shown.statements.iter().filter(|one| !self.shown.statements.contains(one)).filter(lasts) {
             let (Counted { digest, until, .. }, here) = (one.counted(), here(own.statements.contains(one)));
             let (digest, until) = (hex::encode(digest), until.unwrap_or_default());
             tracing::warn!(
@@ -157,8 +178,12 @@ impl shown::Looks for State {
                 one.statement().begins()
             );
         }
+        for one in self.shown.statements.iter().filter(|one| !shown.statements.contains(one)).filter(lasts) {
+            tracing::warn!("{FLAG}not all registries see any more that {}", one.overriding());
+        }
         self.shown = shown;
         self.see();
+        self.stand_by_what_is_seen();
     }
 }
 
@@ -166,7 +191,6 @@ impl shown::Looks for State {
 #[derive(Clone, Debug)]
 pub struct Agent {
     readers: Readers,
-    after_break: bool,
     state: Arc<Mutex<State>>,
     places: Places,
 }
@@ -231,7 +255,7 @@ impl Agent {
         let known = sources.load(None, None)?;
         let folder = sources.store.join(shown::FOLDER);
         let (known, shown) = (Ok(known), Overrides::default());
-        let state = State { sources, pause: look, looked, known, standing: None, kept, shown };
+        let state = State { sources, pause: look, looked, known, standing: None, kept, shown, after_break };
         let state = Arc::new(Mutex::new(state));
         shown::watch(folder, &state, look, patience)?;
         {
@@ -245,7 +269,7 @@ impl Agent {
             }
         }
         let (readers, places) = (Readers::new(store, patience), Places::new(waiting));
-        Ok(Self { readers, after_break, state, places })
+        Ok(Self { readers, state, places })
     }
 
     /// Whether it consents, and to what. What it needs of the store is read while others are decided about.
@@ -277,10 +301,10 @@ impl Agent {
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.look_if_due();
-        let State { known, standing, kept, shown, .. } = &mut *state;
+        let State { known, standing, kept, shown, after_break, .. } = &mut *state;
         let known = known.as_ref().map_err(Clone::clone)?;
         let now = now();
-        check_clock(kept, now, self.after_break)?;
+        check_clock(kept, now, *after_break)?;
         let current = match standing.take() {
             Some(current) if current.holds(now) => current,
             before => stand(&known.stated, kept, now, before).map_err(|error| error.to_string())?,

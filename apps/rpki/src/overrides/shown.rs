@@ -44,8 +44,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Looks at the folder; whether anything else is there now. Who has shown nothing has none.
-    fn look(&mut self, folder: &Path, operators: Option<KeySet>) -> io::Result<bool> {
+    /// Looks at the folder. Who has shown nothing has none.
+    fn look(&mut self, folder: &Path, operators: Option<KeySet>) -> io::Result<()> {
         let files = match list(folder, MOST_OVERRIDES) {
             Ok(files) => files.ok_or_else(|| io::Error::other(format!("it has more than {MOST_OVERRIDES} files")))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -58,10 +58,8 @@ impl Seen {
             let read = self.file(&path);
             (path, read)
         });
-        let files = read.collect();
-        let has_changed = self.files != files;
-        self.files = files;
-        Ok(has_changed)
+        self.files = read.collect();
+        Ok(())
     }
 
     fn file(&self, path: &Path) -> ([u8; 32], Option<Overriding>) {
@@ -111,16 +109,19 @@ pub(crate) fn watch<L: Looks>(
         }
     };
     let look = move || {
-        let (mut seen, mut failed) = (Seen::default(), 0_u32);
+        let (mut seen, mut last, mut failed) = (Seen::default(), Overrides::default(), 0_u32);
         while let Some(operators) =
             who.upgrade().map(|who| who.lock().unwrap_or_else(PoisonError::into_inner).operators())
         {
             match seen.look(&folder, operators) {
-                Ok(has_changed) => {
-                    if has_changed || failed >= GRACE {
-                        take(&who, seen.overrides());
-                    }
+                Ok(()) => {
                     failed = 0;
+                    // What was worth nothing before and is now costs nobody who decides anything.
+                    let all = seen.overrides();
+                    if all != last {
+                        take(&who, all.clone());
+                        last = all;
+                    }
                 }
                 Err(error) => {
                     failed = failed.saturating_add(1);
@@ -128,7 +129,8 @@ pub(crate) fn watch<L: Looks>(
                         tracing::warn!("overrides that all registries see cannot be read, {}: {error}", shown(&folder));
                     } else if failed == GRACE {
                         tracing::warn!("overrides that all registries see cannot be read: none permits anything");
-                        take(&who, Overrides::default());
+                        last = Overrides::default();
+                        take(&who, last.clone());
                     }
                 }
             }

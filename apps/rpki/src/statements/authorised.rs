@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Identified, Statement,
-    layer::{Layer, OPERATORS},
+    layer::{Decided, Layer, OPERATORS, boundary, last},
 };
 use crate::{
     attestation::Attestation,
@@ -94,17 +94,42 @@ impl OfMember {
         let seen = self.operators.counting.iter().filter(|one| shown.contains(&one.counted().digest));
         let (seen, name) = (seen.cloned().collect::<Vec<_>>(), format!("{OPERATORS}{member}"));
         let theirs = Layer { name: &name, counting: &seen, overclaimed: &self.operators.overclaimed };
-        let (operators, mut entries) = theirs.decided(&BTreeSet::new(), memory, now);
+        let (mut operators, mut entries) = theirs.decided(&BTreeSet::new(), memory, now);
+        self.operators.miss_hidden(&seen, shown, &mut operators, now);
         let settled = operators.in_force.iter().map(|one| one.subject()).collect();
         let own = Layer { name: member, counting: &self.counting, overclaimed: &self.overclaimed };
         let (own, more) = own.decided(&settled, memory, now);
         entries.extend(more);
         let granted = operators.in_force.iter().filter(|one| one.statement().is_grant());
-        let files = own.in_force.iter().filter(|one| !settled.contains(one.subject())).chain(granted);
+        // What operators have decided about and is not known: neither they nor the member authorise it until it is.
+        let is_members =
+            |one: &&Identified| !settled.contains(one.subject()) && !operators.unknown.contains(one.subject());
+        let files = own.in_force.iter().filter(is_members).chain(granted);
         let files = files.map(|one| (one.file().to_owned(), one.clone())).collect();
         let unsettled = self.refused.clone().or(operators.missing).or(own.missing);
         let (since, until) = (now, own.until.min(operators.until));
         (Stands { files, overriding: operators.in_force, unsettled, since, until }, entries)
+    }
+}
+
+impl TakenUp {
+    /// A later statement that this registry has taken up, and that not all registries see, decides nothing; but the one before it, which they see, does not go on as if
+    /// there were no later one: else whoever keeps the store could keep operators from taking a statement back.
+    fn miss_hidden(&self, seen: &[Identified], shown: &BTreeSet<Digest>, decided: &mut Decided, now: i64) {
+        let in_force = last(seen, now);
+        let is_hidden = |one: &&Identified| !shown.contains(&one.counted().digest) && one.statement().begins() <= now;
+        for one in self.counting.iter().filter(is_hidden) {
+            let Some(before) = in_force.get(one.subject()).map(|before| before.counted()) else { continue };
+            if before.grants(now) && one.counted().rank() > before.rank() {
+                decided.unknown.insert(one.subject().to_owned());
+                let reason = || {
+                    format!("{}, which not all registries see: put it into overrides/ of the store", one.overriding())
+                };
+                decided.missing.get_or_insert_with(reason);
+            }
+        }
+        decided.in_force.retain(|one| !decided.unknown.contains(one.subject()));
+        decided.until = decided.until.min(boundary(&self.counting, now));
     }
 }
 

@@ -20,7 +20,9 @@ pub(super) struct Layer<'a> {
 pub(super) struct Decided {
     /// Those that decide, and have not ended.
     pub(super) in_force: Vec<Identified>,
-    /// What is said of one that would, and is not there.
+    /// About what one would decide that is not there.
+    pub(super) unknown: BTreeSet<String>,
+    /// What is said of the first of them.
     pub(super) missing: Option<String>,
     /// When it may be otherwise.
     pub(super) until: i64,
@@ -30,7 +32,8 @@ impl Layer<'_> {
     /// About what is `settled` otherwise nothing is missed.
     pub(super) fn decided(&self, settled: &BTreeSet<&str>, memory: &Memory, now: i64) -> (Decided, Vec<Entry>) {
         let (last, later) = (last(self.counting, now), later(self.counting, now));
-        let mut decided = Decided { in_force: Vec::new(), missing: None, until: boundary(self.counting, now) };
+        let until = boundary(self.counting, now);
+        let mut decided = Decided { in_force: Vec::new(), unknown: BTreeSet::new(), missing: None, until };
         let (mut entries, mut subjects) = (Vec::new(), memory.statements_of(self.name).count());
         // What counted by a clock that was ahead does not count yet by one that is right.
         let is_early = |before: &Counted| begins_by(before.number) > now || later.contains_key(&before.rank());
@@ -72,6 +75,7 @@ impl Layer<'_> {
             if !before.grants(now) || counts || overclaimed.contains(&before.digest) {
                 continue;
             }
+            decided.unknown.insert(subject.to_owned());
             let reason = || self.missing(subject, before, current, now);
             decided.missing.get_or_insert_with(reason);
             decided.until = decided.until.min(before.until.unwrap_or(decided.until));
@@ -89,7 +93,7 @@ impl Layer<'_> {
 }
 
 /// About each subject of a member the statement that decides, of those that have begun.
-fn last(statements: &[Identified], now: i64) -> BTreeMap<&str, &Identified> {
+pub(super) fn last(statements: &[Identified], now: i64) -> BTreeMap<&str, &Identified> {
     let mut last = BTreeMap::<_, &Identified>::new();
     for statement in statements.iter().filter(|statement| statement.statement().begins() <= now) {
         let current = last.entry(statement.subject()).or_insert(statement);
@@ -107,7 +111,7 @@ fn later(statements: &[Identified], now: i64) -> BTreeMap<(u64, Digest), &Identi
 }
 
 /// When the next one begins or ends; the end of time if none does.
-fn boundary(statements: &[Identified], now: i64) -> i64 {
+pub(super) fn boundary(statements: &[Identified], now: i64) -> i64 {
     let times = statements.iter().flat_map(|one| [Some(one.statement().begins()), one.counted().until]);
     times.flatten().filter(|time| *time > now).min().unwrap_or(i64::MAX)
 }
@@ -233,7 +237,27 @@ mod tests {
         // A withdrawal that is hidden is not taken for none either.
         let withdrawal = stated(&[own(1, Some(200), &roa(2))], &[theirs(2, false, 150, &roa(2))]);
         assert_eq!(stands(&withdrawal, &mut memory, 101), (vec![], true));
-        assert!(!stands(&stated(&[own(1, Some(200), &roa(2))], &[]), &mut memory, 102).1);
+        let hidden = stated(&[own(1, Some(200), &roa(2))], &[]);
+        assert_eq!(stands(&hidden, &mut memory, 102), (vec![], false), "and the member's grant is not back");
+        assert_eq!(stands(&hidden, &mut memory, 150), (vec![roa(2)], true), "until it has ended");
+    }
+
+    /// Operators take a statement back, and whoever keeps the store does not show that: what they had granted does not go on.
+    #[test]
+    fn what_was_taken_back_does_not_go_on_where_that_is_hidden() {
+        let (grant, back) = (theirs(1, true, 100, &roa(1)), theirs(2, false, 90, &roa(1)));
+        let mut memory = Memory::default();
+        let mut all = stated(&[own(1, Some(200), &roa(1))], &[grant, back.clone()]);
+        all.shown.remove(&back.counted().digest);
+        assert_eq!(stands(&all, &mut memory, 1), (vec![], false));
+        let (standing, _) = all.standing(&memory, 1, None);
+        let said = standing.authorised.unsettled("acme").unwrap();
+        assert!(said.contains("withdraw") && said.contains("overrides/ of the store"), "{said}");
+        assert!(standing.authorised.overriding("acme").is_empty());
+        assert!(standing.holds(89) && !standing.holds(90));
+        all.override_by(back);
+        assert_eq!(stands(&all, &mut memory, 2), (vec![], true), "it is shown");
+        assert_eq!(stands(&all, &mut memory, 100), (vec![roa(1)], true), "and all has ended");
     }
 
     /// A member's keys are lost, and the registry has taken them out of its data: its grants count no more.
