@@ -12,10 +12,7 @@ use super::Shard;
 use crate::{
     InstanceId,
     filling::FillingPermit,
-    instances::{
-        instance::Instance,
-        shared::{ShardLoad, Shared},
-    },
+    instances::{instance::Instance, shared::ShardLoad},
 };
 
 /// The most requests to send again that leave at one tick: a node that is behind must not add to its peers' load.
