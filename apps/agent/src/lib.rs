@@ -2,9 +2,10 @@
 //! its own matter.
 
 use std::{
+    env,
     fmt::Display,
     fs,
-    io::{self, ErrorKind},
+    io::{self, ErrorKind, IsTerminal as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -53,9 +54,10 @@ pub fn serve_alone(agent: impl agent_server::Agent, socket: &Path) -> Result<(),
     runtime.map_err(|error| SocketError::new(socket, &error))?.block_on(serve(agent, socket))
 }
 
-/// The frame of a program: its log goes to standard error, where it also says what it failed by.
+/// The frame of a program: its log goes to standard error, where it also says what it failed by; in colour for people alone.
 pub fn program<A: Parser, E: Display>(run: impl FnOnce(A) -> Result<(), E>) -> ExitCode {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    let colour = io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    tracing_subscriber::fmt().with_writer(io::stderr).with_target(false).with_ansi(colour).init();
     match run(A::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
