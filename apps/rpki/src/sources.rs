@@ -229,7 +229,8 @@ impl Sources {
             Overrides::default()
         });
         stated.shown = seen.statements.iter().map(|one| one.counted().digest).collect();
-        if self.overrides.is_none() {
+        stated.follows = self.overrides.is_none();
+        if stated.follows {
             take_up(&seen, &mut stated, &registry);
         }
         *last = Some(verified);

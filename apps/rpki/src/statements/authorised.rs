@@ -43,6 +43,8 @@ pub struct Stated {
     pub members: BTreeMap<String, OfMember>,
     /// Which of the operators' statements all registries see, by what is remembered of them.
     pub shown: BTreeSet<Digest>,
+    /// Whether those are followed as they are seen, and nothing of them is remembered: by somebody who has taken up none of them and decides nothing.
+    pub follows: bool,
 }
 
 impl FromIterator<Statement> for Stated {
@@ -75,8 +77,8 @@ impl Stated {
         let members: BTreeSet<&str> = self.members.keys().map(String::as_str).chain(remembered).collect();
         let by_member = members.into_iter().map(|member| {
             let stands = before.remove(member).filter(|stands| stands.holds(now)).unwrap_or_else(|| {
-                let (stands, new) =
-                    self.members.get(member).unwrap_or(&none).standing(member, &self.shown, memory, now);
+                let of_member = self.members.get(member).unwrap_or(&none);
+                let (stands, new) = of_member.standing(member, self, memory, now);
                 entries.extend(new);
                 stands
             });
@@ -90,11 +92,14 @@ impl Stated {
 impl OfMember {
     /// What operators state in the member's place decides about its subject while it lasts, whatever the member's own statements are and whatever their numbers: a
     /// court may have decided against the member, and a thief may have the keys that it has lost. So the two are ordered, and remembered, each by itself.
-    fn standing(&self, member: &str, shown: &BTreeSet<Digest>, memory: &Memory, now: i64) -> (Stands, Vec<Entry>) {
+    fn standing(&self, member: &str, all: &Stated, memory: &Memory, now: i64) -> (Stands, Vec<Entry>) {
+        let (shown, nothing) = (&all.shown, Memory::default());
         let seen = self.operators.counting.iter().filter(|one| shown.contains(&one.counted().digest));
         let (seen, name) = (seen.cloned().collect::<Vec<_>>(), format!("{OPERATORS}{member}"));
         let theirs = Layer { name: &name, counting: &seen, overclaimed: &self.operators.overclaimed };
-        let (mut operators, mut entries) = theirs.decided(&BTreeSet::new(), memory, now);
+        let of_theirs = if all.follows { &nothing } else { memory };
+        let (mut operators, mut entries) = theirs.decided(&BTreeSet::new(), of_theirs, now);
+        entries.retain(|_| !all.follows);
         self.operators.miss_hidden(&seen, shown, &mut operators, now);
         let settled = operators.in_force.iter().map(|one| one.subject()).collect();
         let own = Layer { name: member, counting: &self.counting, overclaimed: &self.overclaimed };

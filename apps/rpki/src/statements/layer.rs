@@ -242,6 +242,19 @@ mod tests {
         assert_eq!(stands(&hidden, &mut memory, 150), (vec![roa(2)], true), "until it has ended");
     }
 
+    /// An issuer that has taken up nothing: what was shown to it alone, or for a while, stops it in nothing afterwards.
+    #[test]
+    fn who_only_follows_remembers_nothing_of_operators() {
+        let mut memory = Memory::default();
+        let follows = |all: Stated| Stated { follows: true, ..all };
+        let (member, withdrawal) = (own(1, Some(200), &roa(1)), theirs(2, false, 150, &roa(1)));
+        let shown = follows(stated(std::slice::from_ref(&member), &[withdrawal]));
+        assert_eq!(stands(&shown, &mut memory, 1), (vec![], true));
+        assert_eq!((memory.statements_of("acme").count(), memory.statements_of("*acme").count()), (1, 0));
+        assert_eq!(stands(&follows(stated(&[member], &[])), &mut memory, 2), (vec![roa(1)], true));
+        assert!(!stands(&follows(Stated::default()), &mut memory, 3).1, "what a member has stated is remembered");
+    }
+
     /// Operators take a statement back, and whoever keeps the store does not show that: what they had granted does not go on.
     #[test]
     fn what_was_taken_back_does_not_go_on_where_that_is_hidden() {
