@@ -141,10 +141,9 @@ mod tests {
         assert_eq!(longest(&config, Duration::ZERO), ms(250), "what is configured");
         assert_eq!(longest(&config, ms(300)), ms(1_150));
         assert_eq!(longest(&config, ms(60_000)), ms(4_000), "an end there is");
-        let short = OrchestratorConfig { instance_ttl: ms(2_000), ..config.clone() };
-        assert_eq!(longest(&short, ms(60_000)), ms(500), "there is time for more looks");
-        let shortest = OrchestratorConfig { instance_ttl: ms(100), ..config.clone() };
-        assert_eq!(longest(&shortest, ms(60_000)), ms(250), "never less than is configured");
+        let of_time = |instance_ttl| OrchestratorConfig { instance_ttl, ..OrchestratorConfig::default() };
+        assert_eq!(longest(&of_time(ms(2_000)), ms(60_000)), ms(500), "there is time for more looks");
+        assert_eq!(longest(&of_time(ms(100)), ms(60_000)), ms(250), "never less than is configured");
     }
 
     #[test]

@@ -188,6 +188,35 @@ async fn operators_grant_in_a_members_place_until_it_ends() {
     place.until(UNAUTHORISED).await;
 }
 
+/// An agent that nobody asks for hours remembers what it has seen: whoever keeps the store shows it for a moment, and has not hidden it by taking it away.
+#[tokio::test]
+async fn what_is_seen_is_remembered_before_anybody_asks() {
+    let place = Place::new();
+    let (now, attestation) = (place.world.now, place.attestation.clone());
+    let text = statement(&attestation, 1, now - 10, Some(now + DAY), &[1, 2]);
+    fs::write(place.sources.statements.join("acme/1.toml"), text).unwrap();
+    assert_eq!(ask(&place.agent, "rpki-acme", "sign", &place.asked[1]).await, Ok(()));
+    let court = by_operators(&attestation, 1, now - 10, (now + DAY, false));
+    place.put("1.toml", &file(&court, &[12, 13]));
+    let memory = place.folder.path().join("memory");
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while !fs::read_to_string(&memory).unwrap().contains("*acme") {
+        assert!(std::time::Instant::now() < deadline, "it is not remembered");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    fs::remove_file(place.shown("1.toml")).unwrap();
+    // The member's own grant is not back: neither its object, nor the certificate, nor a list without it is signed.
+    let (consents, said) = place.until("is authorised by no member's statement").await;
+    assert!(!consents, "{said}");
+    for _ in 0..30 {
+        assert!(!words(&place.agent, "rpki-acme", &place.asked[1]).await.0);
+        assert!(!words(&place.agent, "rpki-ee-0", &place.asked[0]).await.0);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (list, _) = place.world.list(1, &[1]);
+    until_said(|| words(&place.agent, "rpki-acme", &list), "counted and counts no more").await;
+}
+
 /// Operators withdraw what a member grants, until that ends; what the operators' keys have signed counts while they are the operators'.
 #[tokio::test]
 async fn operators_withdraw_in_a_members_place() {
