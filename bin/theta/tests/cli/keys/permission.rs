@@ -63,6 +63,15 @@ fn approve(group: &Group, file: &str) {
     }
 }
 
+/// Waits until nodes decide by the signing rule: after a start peers confirm first that a store is its node's latest.
+fn await_rules(group: &Group) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while sign(group, "one", "1", 0).stderr.contains("have confirmed") {
+        assert!(Instant::now() < deadline, "no node decides");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 /// Asks gold to sign a file for a slot, with so many of the approvals.
 fn sign(group: &Group, file: &str, slot: &str, approvals: usize) -> Run {
     let files = ["ann", "ben"].map(|who| format!("{file}.{who}"));
@@ -84,6 +93,7 @@ fn policies_decide_about_keys_of_an_honest_majority() {
         run(group.path(), &format!("openssl dgst -sha256 -verify gold.pem -signature made.der {file}"));
     };
 
+    await_rules(&group);
     // Whatever has been made in advance, nothing signs without two approvals of this message.
     sign(&group, "one", "1", 0).fails(1, &["takes-two", "2 approvals"]);
     sign(&group, "one", "1", 1).fails(1, &["takes-two", "ann"]);
