@@ -227,7 +227,7 @@ impl Authorised {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::{
         attestation::{Prefix, encoded},
@@ -252,7 +252,7 @@ mod tests {
     }
 
     /// What stands at a time, which is remembered; and whether it is settled.
-    fn stands(stated: &Stated, memory: &mut Memory, time: i64) -> (Vec<Attestation>, bool) {
+    pub(crate) fn stands(stated: &Stated, memory: &mut Memory, time: i64) -> (Vec<Attestation>, bool) {
         let (standing, entries) = stated.standing(memory, time, None);
         entries.into_iter().for_each(|entry| memory.learn(entry));
         let authorised = standing.authorised;

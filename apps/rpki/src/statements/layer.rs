@@ -152,7 +152,7 @@ mod tests {
     use crate::{
         attestation::Attestation,
         memory::Memory,
-        statements::{ByOperators, Identified, OfMember, Stated, Statement, TakenUp},
+        statements::{ByOperators, Identified, OfMember, Stated, Statement, TakenUp, authorised::tests::stands},
     };
 
     fn roa(asn: u32) -> Attestation {
@@ -174,14 +174,6 @@ mod tests {
         let mut stated: Stated = own.iter().cloned().collect();
         theirs.iter().cloned().for_each(|one| stated.override_by(one));
         stated
-    }
-
-    /// What stands at a time, which is remembered; and whether it is settled.
-    fn stands(stated: &Stated, memory: &mut Memory, time: i64) -> (Vec<Attestation>, bool) {
-        let (standing, entries) = stated.standing(memory, time, None);
-        entries.into_iter().for_each(|entry| memory.learn(entry));
-        let authorised = standing.authorised;
-        (authorised.of("acme").cloned().collect(), authorised.unsettled("acme").is_none())
     }
 
     #[test]
