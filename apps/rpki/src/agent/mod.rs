@@ -129,17 +129,15 @@ impl State {
         }
     }
 
-    /// What follows from it is remembered at once, and not when somebody asks next: it may be hidden by then.
-    fn stand_by_what_is_seen(&mut self) {
-        let (Ok(known), None) = (&self.known, &self.standing) else { return };
+    /// What follows is remembered at once, and not when somebody asks next: it may be hidden by then. By a clock that may be wrong nothing follows, which whoever
+    /// asks is told.
+    fn stand(&mut self) -> Result<(), MemoryError> {
+        let (Ok(known), None) = (&self.known, &self.standing) else { return Ok(()) };
         let now = now();
-        // Whoever asks is told that the clock may be wrong.
         if check_clock(&self.kept, now, self.after_break).is_ok() {
-            match stand(&known.stated, &mut self.kept, now, None) {
-                Ok(standing) => self.standing = Some(standing),
-                Err(error) => tracing::error!("{error}"),
-            }
+            self.standing = Some(stand(&known.stated, &mut self.kept, now, None)?);
         }
+        Ok(())
     }
 
     /// Whether it is about this RPKI and a member of it, as far as that is known.
@@ -183,7 +181,9 @@ impl shown::Looks for State {
         }
         self.shown = shown;
         self.see();
-        self.stand_by_what_is_seen();
+        if let Err(error) = self.stand() {
+            tracing::error!("{error}");
+        }
     }
 }
 
@@ -251,7 +251,7 @@ impl Agent {
     /// [`AgentError`].
     pub fn open_with(sources: Sources, kept: Kept, pace: Pace, store: Arc<dyn Store>) -> Result<Self, AgentError> {
         let Pace { look, waiting, patience, after_break } = pace;
-        let (looked, now) = (Instant::now(), now());
+        let looked = Instant::now();
         let known = sources.load(None, None)?;
         let folder = sources.store.join(shown::FOLDER);
         let (known, shown) = (Ok(known), Overrides::default());
@@ -260,13 +260,10 @@ impl Agent {
         shown::watch(folder, &state, look, patience)?;
         {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let State { known, standing, kept, .. } = &mut *state;
-            match check_clock(kept, now, after_break) {
-                Ok(()) => {
-                    *standing = known.as_ref().ok().map(|known| stand(&known.stated, kept, now, None)).transpose()?
-                }
-                Err(error) => tracing::error!("{error}"),
+            if let Err(error) = check_clock(&state.kept, now(), after_break) {
+                tracing::error!("{error}");
             }
+            state.stand()?;
         }
         let (readers, places) = (Readers::new(store, patience), Places::new(waiting));
         Ok(Self { readers, state, places })
@@ -363,10 +360,8 @@ fn overridden(
         )),
         (Some(_), _) => match permits.find(|one| shown.objects.contains(one)) {
             Some(Override { reason, .. }) => {
-                let what = format!(
-                    "OVERRIDE: operators permit the SHA-256 {} ({reason}), though {refusal}",
-                    hex::encode(digest)
-                );
+                let what =
+                    format!("{FLAG}operators permit the SHA-256 {} ({reason}), though {refusal}", hex::encode(digest));
                 Ok(Decision { what, is_overridden: true })
             }
             None => Err(format!(

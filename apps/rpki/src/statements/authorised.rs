@@ -99,7 +99,9 @@ impl OfMember {
         let theirs = Layer { name: &name, counting: &seen, overclaimed: &self.operators.overclaimed };
         let of_theirs = if all.follows { &nothing } else { memory };
         let (mut operators, mut entries) = theirs.decided(&BTreeSet::new(), of_theirs, now);
-        entries.retain(|_| !all.follows);
+        if all.follows {
+            entries.clear();
+        }
         self.operators.miss_hidden(&seen, shown, &mut operators, now);
         let settled = operators.in_force.iter().map(|one| one.subject()).collect();
         let own = Layer { name: member, counting: &self.counting, overclaimed: &self.overclaimed };

@@ -1,6 +1,7 @@
 //! `theta-rpki override`.
 
 mod new;
+mod output;
 mod report;
 mod show;
 mod sign;
@@ -16,7 +17,7 @@ use theta_rpki::{
     signatures::{KeySet, Signed},
 };
 
-use super::{failure::Failure, files, signer::Signer, tally::Tally, terminal::note};
+use super::failure::Failure;
 pub(super) use text::Text;
 
 /// What is done with operators' overrides.
@@ -60,22 +61,4 @@ fn check<'a>(text: &str, path: &Path, registry: &'a Registry) -> Result<Checked<
     let (what, signatures) = Overriding::parse(text).map_err(wrong)?;
     what.fits(registry).map_err(wrong)?;
     Ok(Checked { what, signatures, operators })
-}
-
-/// Writes a new file, signed at once if there is a key to do so.
-fn write(text: &Text, key: Option<&Path>, out: &Path, registry: &Registry) -> Result<(Overriding, Tally), Failure> {
-    let mut text = text.to_toml()?;
-    // What is signed is what others will read.
-    let checked = check(&text, out, registry)?;
-    let bytes = checked.what.signed_bytes();
-    if let Some(key) = key {
-        let signer = Signer::open(key)?;
-        signer.belongs_to(checked.operators, "the operators")?;
-        text = signer.append(&text, &bytes);
-    }
-    let checked = check(&text, out, registry)?;
-    files::write_new(out, text.as_bytes(), files::PUBLIC)?;
-    note(format_args!("wrote {}", out.display()));
-    let tally = Tally::of(checked.operators, &bytes, &checked.signatures);
-    Ok((checked.what, tally))
 }

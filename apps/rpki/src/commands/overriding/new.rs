@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    super::{failure::Failure, known, moment::Moment, terminal::Form},
-    report::{Report, Words},
+    super::{failure::Failure, known, moment::Moment},
+    output::OutputArgs,
     text::{self, Text},
-    write,
 };
 
 /// Options of `theta-rpki override new`.
@@ -29,36 +28,18 @@ pub(crate) struct NewArgs {
     /// The name at the nodes of the key that is to sign them
     #[arg(long, value_name = "NAME")]
     node_key: String,
-    /// Why, in one line
-    #[arg(long, value_name = "TEXT")]
-    reason: String,
-    /// When it ends, as 2026-11-21T08:30:00Z
-    #[arg(long, value_name = "TIME", conflicts_with = "days")]
-    until: Option<Moment>,
-    /// After how many days it ends
-    #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=36_500))]
-    days: u32,
-    /// The operator's private key that signs at once
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-    /// Where to write the override
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
     #[command(flatten)]
-    form: Form,
+    output: OutputArgs,
 }
 
 /// `theta-rpki override new`.
 pub(super) fn new(args: &NewArgs) -> Result<(), Failure> {
     let registry = known::registry(&args.registry)?;
-    let until = args.until.unwrap_or_else(|| Moment::now().plus_days(args.days));
     let text = Text::Object {
         digest: hex::encode(args.digest),
         key: args.node_key.clone(),
-        reason: args.reason.clone(),
-        until: until.0,
+        reason: args.output.reason.clone(),
+        until: args.output.until(Moment::now()),
     };
-    let (what, tally) = write(&text, args.key.as_deref(), &args.out, &registry)?;
-    let report = Report::new(&args.out, &what, tally);
-    args.form.answer(&report, &report.words(Words(&what)))
+    args.output.write(&text, &registry)
 }

@@ -1,7 +1,5 @@
 //! `theta-rpki override grant` and `theta-rpki override withdraw`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use theta_rpki::statements::Statement;
 
@@ -11,11 +9,9 @@ use super::{
         failure::Failure,
         known,
         moment::Moment,
-        terminal::Form,
     },
-    report::{Report, Words},
+    output::OutputArgs,
     text::Text,
-    write,
 };
 
 /// Options of `theta-rpki override grant`.
@@ -49,26 +45,11 @@ pub(crate) struct WithdrawArgs {
 struct StatedArgs {
     #[command(flatten)]
     about: AboutArgs,
-    /// Why, in one line
-    #[arg(long, value_name = "TEXT")]
-    reason: String,
-    /// When it ends, as 2026-11-21T08:30:00Z
-    #[arg(long, value_name = "TIME", conflicts_with = "days")]
-    until: Option<Moment>,
-    /// After how many days it ends
-    #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=36_500))]
-    days: u32,
     /// Its number: of what operators state about the same the one with the highest decides [default: the time]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=MOST_NUMBER))]
     number: Option<u64>,
-    /// The operator's private key that signs at once
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-    /// Where to write the override
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
     #[command(flatten)]
-    form: Form,
+    output: OutputArgs,
 }
 
 /// `theta-rpki override grant`.
@@ -90,12 +71,10 @@ fn state(args: &StatedArgs, is_grant: bool) -> Result<(), Failure> {
         number: args.number.unwrap_or_else(|| Statement::first_number(Moment::now().0)),
         act: if is_grant { "grant" } else { "withdraw" },
         from: from.0,
-        until: args.until.unwrap_or_else(|| from.plus_days(args.days)).0,
-        reason: args.reason.clone(),
+        until: args.output.until(from),
+        reason: args.output.reason.clone(),
         roa,
         aspa,
     };
-    let (what, tally) = write(&text, args.key.as_deref(), &args.out, &registry)?;
-    let report = Report::new(&args.out, &what, tally);
-    args.form.answer(&report, &report.words(Words(&what)))
+    args.output.write(&text, &registry)
 }
