@@ -56,7 +56,7 @@ impl Backend {
 
 /// A black box that is measured.
 pub(super) trait Measured: BlackBox<Group: Curve> {
-    /// The most tuples for which one program may send enough.
+    /// The most tuples that one program makes.
     const BATCH: usize;
     /// What a party keeps of set-ups for later programs.
     type SetUps: Default + Send + Sync + 'static;
@@ -71,7 +71,7 @@ pub(super) trait Measured: BlackBox<Group: Curve> {
 macro_rules! with_an_honest_majority {
     ($($name:ident),* $(,)?) => { $(
         impl<G: Curve, M: Security> Measured for $name<G, M> {
-            const BATCH: usize = 5_000;
+            const BATCH: usize = 10_000;
             type SetUps = ();
             fn make(party: &Party, (): &()) -> impl Future<Output = Result<Self, Stop>> + Send {
                 Self::new(party)
@@ -103,9 +103,9 @@ macro_rules! with_transfers {
     )* };
 }
 with_transfers!(
-    SemiOt: 126, SemiOtSetUps,
-    Mascot: 60, MascotSetUps,
-    MascotMinus: 40, MascotSetUps,
+    SemiOt: 1_000, SemiOtSetUps,
+    Mascot: 1_000, MascotSetUps,
+    MascotMinus: 1_000, MascotSetUps,
 );
 
 /// What can be done with any black box.

@@ -5,7 +5,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 use theta::exit::Failure;
 use theta_groups::Group;
 use theta_mpc::{
-    BlackBox, Party, Stop,
+    BlackBox, Party, Stop, all,
     ecdsa::{KeyShare, Request, Signature, Tuple, bind, generate, prepare_nonces, sign},
 };
 use theta_names::Epoch;
@@ -17,6 +17,9 @@ use super::{
     job::{self, Network},
     phase::{Meter, Phase},
 };
+
+/// The most signatures that one program makes at once.
+const TOGETHER: usize = 1_000;
 
 /// How often what takes a moment is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,8 @@ pub(super) struct Figures {
     pub(super) on_demand: Runs,
     /// Programs that made a signature with a tuple of the stock.
     pub(super) signatures: Runs,
+    /// Programs that made so many signatures at once with tuples of the stock; none where a program makes one tuple.
+    pub(super) together: (usize, Runs),
 }
 
 /// What a party has for signing.
@@ -85,7 +90,8 @@ impl Visitor for Measurement<'_> {
         let keys = (0..self.times.programs).map(|_| self.key::<B>()).collect::<Result<_, _>>()?;
         let programs = self.count.div_ceil(B::BATCH).max(1);
         let batch = self.count.div_ceil(programs);
-        let (mut batches, mut signatures) = (Vec::new(), Vec::new());
+        let (mut batches, mut signatures, mut together) = (Vec::new(), Vec::new(), Vec::new());
+        let many = (batch / 2).min(TOGETHER);
         let kept: Vec<Arc<B::SetUps>> = (0..self.threshold.n()).map(|_| Arc::default()).collect();
         // The first program leaves its set-up to all others.
         self.on_demand::<B>(&kept)?;
@@ -93,8 +99,11 @@ impl Visitor for Measurement<'_> {
             (self.say)(format!("{batch} tuples, program {program}"));
             let (mut material, cost) = self.batch::<B>(&kept, batch)?;
             batches.push(cost);
-            for number in signatures.len()..self.times.signatures.min((program + 1) * batch) {
-                signatures.push(self.sign(&mut material, number)?);
+            if many > 0 && together.len() < self.times.programs {
+                together.push(self.sign_together(&mut material, many)?);
+            }
+            while signatures.len() < self.times.signatures && material.iter().all(|(_, tuples)| !tuples.is_empty()) {
+                signatures.push(self.sign(&mut material, signatures.len())?);
             }
         }
         let several = programs.max(3 * self.times.at_once);
@@ -103,7 +112,8 @@ impl Visitor for Measurement<'_> {
         (self.say)("a signature on demand".to_owned());
         let on_demand = (0..self.times.programs).map(|_| self.on_demand::<B>(&kept)).collect::<Result<_, _>>()?;
         let (keys, batches, on_demand, signatures) = (Runs(keys), Runs(batches), Runs(on_demand), Runs(signatures));
-        Ok(Figures { keys, batches, batch, programs, at_once, on_demand, signatures })
+        let together = (many, Runs(together));
+        Ok(Figures { keys, batches, batch, programs, at_once, on_demand, signatures, together })
     }
 }
 
@@ -150,6 +160,31 @@ impl Measurement<'_> {
         };
         let (signed, cost) = job::run(self.network, self.threshold, Phase::Signing, begin)?;
         verified::<B>(&signed, &digest)?;
+        Ok(cost)
+    }
+
+    /// One program that makes so many signatures: what they send leaves together.
+    fn sign_together<B: Measured>(&mut self, material: &mut [Material<B>], many: usize) -> Result<Cost, Failure> {
+        let mut parts = material.iter_mut();
+        let begin = || {
+            let (key, tuples) = parts.next().ok_or_else(|| Failure::internal("a party without tuples"))?;
+            let from = tuples.len().checked_sub(many).ok_or_else(|| Failure::internal("too few tuples"))?;
+            let (key, tuples) = (Arc::clone(key), tuples.split_off(from));
+            Ok(move |party: Party, _: Arc<Meter>| async move {
+                let black_box = B::make_for_openings(&party)?;
+                let signed = tuples.into_iter().enumerate().map(|(number, tuple)| {
+                    let digest = digest(number);
+                    let request = Request { tuple: tuple.id(), digest, session: digest };
+                    sign(&black_box, &key, tuple, request)
+                });
+                Ok((all(signed).await?, *key.public_key()))
+            })
+        };
+        let (signed, cost) = job::run(self.network, self.threshold, Phase::Signing, begin)?;
+        for number in 0..many {
+            let each = signed.iter().filter_map(|(all, key)| Some((*all.get(number)?, *key)));
+            verified::<B>(&each.collect::<Vec<_>>(), &digest(number))?;
+        }
         Ok(cost)
     }
 

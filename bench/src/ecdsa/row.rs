@@ -56,6 +56,9 @@ pub(super) struct Row {
     pub(super) set_up_cpu_ms: f64,
     pub(super) on_demand_ms: f64,
     pub(super) sign_ms: f64,
+    /// How many signatures one program makes at once, and what each of them takes then.
+    pub(super) signed_together: usize,
+    pub(super) sign_together_ms: Option<f64>,
     pub(super) set_up_bytes: f64,
     pub(super) key_generation_bytes: f64,
     pub(super) bytes_per_tuple: f64,
@@ -91,7 +94,7 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Sums up what was measured.
     pub(super) fn new(subject: &Subject<'_>, figures: &Figures) -> Self {
-        let Figures { keys, batches, batch, programs, at_once, on_demand, signatures } = figures;
+        let Figures { keys, batches, batch, programs, at_once, on_demand, signatures, together } = figures;
         let (key, set_up) = ([Phase::KeyGeneration], [Phase::SetUp]);
         let (tuples, made) = (number(*batch), number(*batch * batches.0.len()).max(1.0));
         let (presigning, with_set_up) = (batches.median(&TUPLES), batches.median(&WITH_SET_UP));
@@ -116,6 +119,9 @@ impl Outcome {
             set_up_cpu_ms: milliseconds(keys.cpu(&set_up)) / number(keys.0.len()).max(1.0),
             on_demand_ms: milliseconds(on_demand.median(&ON_DEMAND)),
             sign_ms: milliseconds(signatures.median(&[Phase::Signing])),
+            signed_together: together.0,
+            sign_together_ms: (together.0 > 0)
+                .then(|| milliseconds(together.1.median(&[Phase::Signing])) / number(together.0)),
             set_up_bytes: keys.bytes_each(&set_up),
             key_generation_bytes: keys.bytes_each(&key),
             bytes_per_tuple: batches.mean_bytes(&TUPLES) / made,

@@ -9,7 +9,7 @@ const FEW: usize = 3;
 
 fn measure(profile: Option<&Profile>, backend: Backend, threshold: Threshold, count: usize) -> Outcome {
     let point = Point { profile, sockets: false, curve: CurveName::P256, backend, threshold };
-    let times = Times { programs: 1, signatures: 2, at_once: 2 };
+    let times = Times { programs: 1, signatures: 1, at_once: 2 };
     measured(&point, count, times, &ProgressBar::hidden()).unwrap()
 }
 
@@ -27,6 +27,7 @@ fn are_positive(result: &Outcome) {
         row.tuples_per_second_with_set_up,
         row.on_demand_ms,
         row.sign_ms,
+        row.sign_together_ms.unwrap(),
         row.key_generation_bytes,
         row.bytes_per_tuple,
         row.on_demand_bytes,
@@ -41,6 +42,7 @@ fn are_positive(result: &Outcome) {
     );
     assert!(row.tuples_per_second >= row.tuples_per_second_with_set_up, "{row:?}");
     assert!(row.key_generation_rounds > 0 && row.presigning_rounds > 0 && row.sign_rounds == 1, "{row:?}");
+    assert!(row.signed_together > 0, "{row:?}");
     assert!(row.on_demand_rounds > row.sign_rounds, "{row:?}");
 }
 

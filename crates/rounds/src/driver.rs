@@ -160,6 +160,9 @@ impl<P: Protocol> Driver<P> {
                     if let Err(bug) = act(protocol, rng, out) {
                         return self.finish(out, |_| Err(Abort::Bug(bug)));
                     }
+                    if let Phase::Running(protocol) = &self.phase {
+                        self.mailboxes.empty_large(|slot| protocol.is_over(slot));
+                    }
                 }
                 Progress::Finalize | Progress::Failed => return self.finish(out, P::finalize),
                 Progress::Waiting => {

@@ -28,7 +28,7 @@ pub use driver::Driver;
 pub use evidence::{Blame, Evidence, Offence};
 pub use lock_step::{LockStep, Round, RoundProtocol};
 pub use machine::{Effect, Effects, Input, Machine};
-pub use mailbox::{EARLY_BYTES, EARLY_MESSAGES, KEPT_BYTES, SLOT_BYTES};
+pub use mailbox::{EARLY_BYTES, EARLY_MESSAGES, KEPT_BYTES, SLOT_BYTES, SMALL_BYTES};
 pub use message::{Malformed, Outgoing, ProtocolMessage, Recipient, Slot};
 pub use party::PartyId;
 pub use protocol::{Abort, Action, Actions, Blames, Bug, Progress, Protocol, Replies};

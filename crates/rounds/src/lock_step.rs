@@ -77,6 +77,11 @@ pub trait RoundProtocol: Send + 'static {
     /// Logical time passes: a tick or a block height.
     fn expire_round(&mut self) {}
 
+    /// Whether nothing is looked at any more that comes in this slot: see [`Protocol::is_over`].
+    fn is_over(&self, _slot: Slot) -> bool {
+        false
+    }
+
     /// A party was banned: see [`Protocol::exclude`].
     fn exclude(&mut self, party: PartyId);
 
@@ -156,6 +161,10 @@ impl<P: RoundProtocol> Protocol for LockStep<P> {
 
     fn expire(&mut self) {
         self.0.expire_round();
+    }
+
+    fn is_over(&self, slot: Slot) -> bool {
+        self.0.is_over(slot)
     }
 
     fn exclude(&mut self, party: PartyId) {

@@ -16,6 +16,9 @@ pub const EARLY_BYTES: usize = 1 << 20;
 /// [`SLOT_BYTES`] for each. Honest parties send far less.
 pub const KEPT_BYTES: usize = 2 << 20;
 
+/// What a party has sent stays, to tell duplicates from contradictions, while it is no more than this: see [`Protocol::is_over`](crate::Protocol::is_over).
+pub const SMALL_BYTES: usize = 8 << 10;
+
 /// So many bytes of a party's room does a slot take, whatever is kept of it: what it costs in memory beside its payload.
 pub const SLOT_BYTES: usize = 64;
 
@@ -116,7 +119,16 @@ impl Mailboxes {
     /// Keeps of the slots that are `over`, and do not wait, only that they were filled, and nothing of those of which that was all that was kept, or of
     /// more than honest parties fill.
     pub(crate) fn empty(&mut self, over: impl Fn(Slot) -> bool) {
-        for (party, mailbox) in &mut self.parties {
+        self.empty_from(0, over);
+    }
+
+    /// The same, of parties that have sent more than [`SMALL_BYTES`].
+    pub(crate) fn empty_large(&mut self, over: impl Fn(Slot) -> bool) {
+        self.empty_from(SMALL_BYTES, over);
+    }
+
+    fn empty_from(&mut self, most: usize, over: impl Fn(Slot) -> bool) {
+        for (party, mailbox) in self.parties.iter_mut().filter(|(_, mailbox)| most == 0 || mailbox.bytes > most) {
             let Mailbox { slots, bytes, .. } = mailbox;
             let mut stay = 0;
             slots.retain(|slot, payload| {

@@ -1,4 +1,4 @@
-//! Two parts of a program at once.
+//! Parts of a program at once.
 
 use core::{
     future::{Future, poll_fn},
@@ -42,6 +42,37 @@ pub async fn both<A: Send, B: Send>(
                 (a, b) = (x, y);
                 Poll::Pending
             }
+        }
+    })
+    .await
+}
+
+/// Runs any number of parts at once, so that what they send shares rounds and messages. Ends with the first that stops.
+///
+/// They are polled in this order at every party, as [`both`] polls two.
+///
+/// # Errors
+/// The first [`Stop`] of any.
+pub async fn all<T: Send>(
+    parts: impl IntoIterator<Item = impl Future<Output = Result<T, Stop>> + Send>,
+) -> Result<Vec<T>, Stop> {
+    let mut running: Vec<_> = parts.into_iter().map(|part| Some(Box::pin(part))).collect();
+    let mut ended: Vec<Option<T>> = running.iter().map(|_| None).collect();
+    poll_fn(move |context| {
+        for (part, value) in running.iter_mut().zip(&mut ended) {
+            let Some(future) = part else { continue };
+            if let Poll::Ready(result) = future.as_mut().poll(context) {
+                match result {
+                    Ok(result) => *value = Some(result),
+                    Err(stop) => return Poll::Ready(Err(stop)),
+                }
+                *part = None;
+            }
+        }
+        if running.iter().any(Option::is_some) {
+            Poll::Pending
+        } else {
+            Poll::Ready(Ok(ended.drain(..).flatten().collect()))
         }
     })
     .await

@@ -14,7 +14,7 @@ use theta_names::ShareIndex;
 use theta_rounds::{Abort, Blames, Bug, Malformed, Outgoing, PartyId, Recipient, Round, RoundProtocol, Slot};
 use theta_sharing::Threshold;
 
-use super::{LONGEST_MESSAGE, Misbehaviour, Party, RoundMessage, SEED, Stop, party::Building};
+use super::{LONGEST_MESSAGE, Misbehaviour, Party, RoundMessage, SEED, Stop};
 
 /// The future of a program.
 type Running<O> = Pin<Box<dyn Future<Output = Result<O, Stop>> + Send>>;
@@ -70,16 +70,11 @@ impl<O: Send + 'static> Program<O> {
 
     /// Ends the round that was collected: it becomes the current one, and its messages leave. After a stop nothing leaves.
     fn close_round(&self) -> Result<Vec<Outgoing<RoundMessage>>, Bug> {
-        let mut guard = self.party.state();
-        let state = &mut *guard;
+        let mut state = self.party.state();
         if !state.building.used && !self.has_ended() {
             return Err(Bug("a program that waits for nothing"));
         }
-        state.round = state.round.checked_add(1).ok_or(Bug("a program of too many rounds"))?;
-        let n = state.inbox.len();
-        let Building { out, expected, .. } = mem::replace(&mut state.building, Building::new(n));
-        state.expected = expected;
-        state.inbox = vec![None; n];
+        let out = state.next_round()?;
         if matches!(self.stage, Stage::Ended(Err(_))) {
             return Ok(Vec::new());
         }
@@ -127,6 +122,11 @@ impl<O: Send + 'static> RoundProtocol for Program<O> {
         <RoundMessage as theta_rounds::ProtocolMessage>::decode(from, slot, payload)
     }
 
+    /// A program looks at the messages of its round alone.
+    fn is_over(&self, slot: Slot) -> bool {
+        slot.number < self.party.state().round
+    }
+
     fn do_round(&mut self, rng: &mut dyn CryptoRng) -> Result<Vec<Outgoing<RoundMessage>>, Bug> {
         self.stage = match mem::replace(&mut self.stage, Stage::Between) {
             Stage::Ready(begin) => {
@@ -158,7 +158,7 @@ impl<O: Send + 'static> RoundProtocol for Program<O> {
         if let Some(place) = state.inbox.get_mut(position(from)) {
             *place = Some(message.payload);
         }
-        let goes_on = state.is_complete() || state.ragged;
+        let goes_on = state.is_complete() || state.is_ragged();
         drop(state);
         if goes_on {
             self.poll();

@@ -1,10 +1,16 @@
 //! The message of a program: what one party tells another in one round, all in one.
 
 use bytes::Bytes;
-use theta_rounds::{Channel, EARLY_BYTES, Malformed, PartyId, ProtocolMessage, Slot};
+use theta_rounds::{
+    Channel, EARLY_BYTES, EARLY_MESSAGES, KEPT_BYTES, Malformed, PartyId, ProtocolMessage, SLOT_BYTES, SMALL_BYTES,
+    Slot,
+};
 
-/// The longest message, in bytes: as much as may wait for its round.
-pub const LONGEST_MESSAGE: usize = EARLY_BYTES;
+/// The longest message, in bytes, 1,011 KiB: beside one of these there is room for all that may wait for its round, and for what is kept of rounds before.
+pub const LONGEST_MESSAGE: usize = KEPT_BYTES - EARLY_BYTES - SMALL_BYTES - (EARLY_MESSAGES + ROUNDS) * SLOT_BYTES;
+
+/// Of so many rounds at most it is kept that they were, and not what was said.
+const ROUNDS: usize = 4;
 
 /// Programs have one kind of messages.
 const KIND: u16 = 1;

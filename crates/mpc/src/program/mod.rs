@@ -20,7 +20,7 @@ mod stop;
 #[cfg(test)]
 pub(crate) use among::{among, among_with};
 pub use exchange::{Exchange, Gather};
-pub use join::both;
+pub use join::{all, both};
 pub use machine::Program;
 pub use message::{LONGEST_MESSAGE, RoundMessage};
 pub use party::Party;

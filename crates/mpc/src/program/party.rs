@@ -1,5 +1,6 @@
 //! A party as its program sees it.
 
+use core::mem;
 use std::{
     borrow::Cow,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -7,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use theta_names::ShareIndex;
-use theta_rounds::{Bug, KEPT_BYTES, PartyId, SLOT_BYTES};
+use theta_rounds::{Bug, EARLY_BYTES, EARLY_MESSAGES, PartyId};
 use theta_sharing::Threshold;
 
 use super::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, SEED, Stop};
@@ -40,15 +41,23 @@ pub(super) struct State {
     pub(super) building: Building,
     pub(super) lost: Vec<bool>,
     pub(super) blames: Vec<(usize, Misbehaviour)>,
-    /// Bytes expected of each peer in all rounds.
-    total: Vec<usize>,
+    /// What each peer may have sent without waiting for this party.
+    ahead: Vec<Ahead>,
     /// The last round with messages whose senders chose what nobody else knows yet: shares that they dealt, seeds.
     dealt: u16,
     /// The last round whose messages all parties are known to have.
     settled: u16,
-    /// A part of the program may go on before the round is complete. Other parties may not do so at the same point, so
-    /// nothing may be sent after it.
-    pub(super) ragged: bool,
+    /// The round that a part of the program may leave before it is complete. Other parties may not do so at the same point,
+    /// so nothing may be sent after that round.
+    pub(super) ragged: Option<u16>,
+}
+
+/// The messages of one peer in rounds after the last in which this party told it anything. A peer waits for what it is told, so of other rounds nothing
+/// comes early.
+#[derive(Clone, Copy, Default)]
+struct Ahead {
+    messages: usize,
+    bytes: usize,
 }
 
 impl State {
@@ -70,6 +79,24 @@ impl State {
     /// Whether all that the current round expects has come.
     pub(super) fn is_complete(&self) -> bool {
         self.expected.iter().zip(&self.inbox).all(|(expected, got)| *expected == 0 || got.is_some())
+    }
+
+    /// Whether a part of the program may go on without what is missing in the current round.
+    pub(super) fn is_ragged(&self) -> bool {
+        self.ragged == Some(self.round)
+    }
+
+    /// Begins the round that was collected, and returns its messages.
+    pub(super) fn next_round(&mut self) -> Result<Vec<Vec<u8>>, Bug> {
+        self.round = self.round.checked_add(1).ok_or(Bug("a program of too many rounds"))?;
+        let n = self.inbox.len();
+        let Building { out, expected, .. } = mem::replace(&mut self.building, Building::new(n));
+        for (ahead, _) in self.ahead.iter_mut().zip(&out).filter(|(_, told)| !told.is_empty()) {
+            *ahead = Ahead::default();
+        }
+        self.expected = expected;
+        self.inbox = vec![None; n];
+        Ok(out)
     }
 }
 
@@ -100,10 +127,10 @@ impl Party {
             building: Building::new(n),
             lost: vec![false; n],
             blames: Vec::new(),
-            total: vec![0; n],
+            ahead: vec![Ahead::default(); n],
             dealt: 0,
             settled: 0,
-            ragged: false,
+            ragged: None,
         };
         Ok(Self { local: local.position(), threshold, state: Arc::new(Mutex::new(state)) })
     }
@@ -158,7 +185,7 @@ impl Party {
     ///
     /// # Errors
     /// [`Stop::Lost`] if a party that is waited for was excluded; [`Stop::Input`] if messages become longer than
-    /// [`LONGEST_MESSAGE`], or all together longer than an instance keeps.
+    /// [`LONGEST_MESSAGE`], or those of one party that waits for nothing of this one more than can wait here.
     pub fn exchange(&self, out: &[Vec<u8>], expected: &[usize]) -> Result<Exchange, Stop> {
         let (round, places) = self.post(out.iter().map(|bytes| bytes.as_slice().into()), expected)?;
         Ok(Exchange::new(self.clone(), round, places))
@@ -170,14 +197,14 @@ impl Party {
         Ok(Exchange::new(self.clone(), round, places))
     }
 
-    /// As [`exchange`](Self::exchange), but the program takes messages as they come and can go on without the rest. This has
-    /// to be the last that it sends.
+    /// As [`exchange`](Self::exchange), but the program takes messages as they come and can go on without the rest. Nothing is
+    /// sent after the round of this; what other parts send in the same round may be gathered as well.
     ///
     /// # Errors
     /// As [`exchange`](Self::exchange).
     pub fn gather(&self, out: &[Vec<u8>], expected: &[usize]) -> Result<Gather, Stop> {
         let (round, places) = self.post(out.iter().map(|bytes| bytes.as_slice().into()), expected)?;
-        self.state().ragged = true;
+        self.state().ragged = Some(round);
         Ok(Gather::new(self.clone(), round, places))
     }
 
@@ -239,10 +266,10 @@ impl Party {
     ) -> Result<(u16, Vec<(usize, usize)>), Stop> {
         let mut guard = self.state();
         let state = &mut *guard;
-        if state.ragged {
+        let round = state.round.checked_add(1).ok_or(Stop::Input("a program of too many rounds"))?;
+        if state.ragged.is_some_and(|ragged| ragged < round) {
             return Err(Stop::Bug(Bug("a program that sends after it went on without all")));
         }
-        let round = state.round.checked_add(1).ok_or(Stop::Input("a program of too many rounds"))?;
         state.building.used = true;
         for (position, (buffer, bytes)) in state.building.out.iter_mut().zip(out).enumerate() {
             if position != self.local {
@@ -259,15 +286,19 @@ impl Party {
         let mut places = Vec::with_capacity(expected.len());
         for (position, more) in expected.iter().enumerate() {
             let more = if position == self.local { 0 } else { *more };
-            let (Some(sum), Some(total)) = (state.building.expected.get_mut(position), state.total.get_mut(position))
+            let (Some(sum), Some(ahead)) = (state.building.expected.get_mut(position), state.ahead.get_mut(position))
             else {
                 return Err(Stop::Bug(Bug("more peers than parties")));
             };
             places.push((*sum, more));
+            ahead.messages += usize::from(*sum == 0 && more > 0);
+            ahead.bytes += more;
             *sum += more;
-            *total += more;
-            if *sum > LONGEST_MESSAGE || *total + usize::from(round) * SLOT_BYTES > KEPT_BYTES {
-                return Err(Stop::Input("a batch that is too large for one instance"));
+            if *sum > LONGEST_MESSAGE {
+                return Err(Stop::Input("a batch that is too large for one message"));
+            }
+            if ahead.messages > EARLY_MESSAGES || ahead.bytes > EARLY_BYTES {
+                return Err(Stop::Input("a party sends too much without waiting for those who take it"));
             }
         }
         Ok((round, places))

@@ -86,6 +86,24 @@ fn every_lie(n: u16, liar: u16, places: &[usize]) {
     assert!(runs > 100 && noticed * 10 > runs * 9, "{noticed} of {runs} lies noticed");
 }
 
+/// Messages of 24 kB for each triple, of which an instance keeps 2 MiB at a time.
+#[test]
+fn a_thousand_products_of_mascot_are_made_at_once() {
+    const COUNT: u64 = 1_000;
+    let report = GroupOf::new(2, 1).run(same(|party| async move {
+        let black_box = B::new(&party).await?;
+        let numbers: Vec<S> = (1..=COUNT).map(S::from_u64).collect();
+        let values = black_box.constants(&numbers);
+        let masks = black_box.random(numbers.len()).await?;
+        let products = black_box.multiply(&(&values + &masks), &(&values + &masks)).await?;
+        both(black_box.open(&products), black_box.open(&masks)).await
+    }));
+    let (products, masks) = report.agreed(Clone::clone).unwrap();
+    assert_eq!(products.len(), masks.len());
+    let sums = masks.iter().zip(1..=COUNT).map(|(mask, number)| *mask + S::from_u64(number));
+    assert_eq!(products, sums.map(|sum| sum * sum).collect::<Vec<_>>());
+}
+
 #[test]
 fn every_lie_in_mascot_of_two() {
     every_lie(2, 1, &[300, 1000]);

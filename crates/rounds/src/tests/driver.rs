@@ -11,7 +11,7 @@ use super::sum::{COMMIT, FalseOpening, MASK, MaskedSum, OPEN};
 use crate::mailbox::Stored;
 use crate::{
     Abort, Blame, Channel, Driver, EARLY_BYTES, EARLY_MESSAGES, Effect, Input, KEPT_BYTES, LockStep, Machine, Offence,
-    PartyId, Recipient, SLOT_BYTES, Slot,
+    PartyId, Recipient, SLOT_BYTES, SMALL_BYTES, Slot,
 };
 
 type Sum = Driver<LockStep<MaskedSum>>;
@@ -212,6 +212,26 @@ fn slots_take_room() {
     assert!(mailboxes.bytes() <= KEPT_BYTES / 32, "{}", mailboxes.bytes());
     mailboxes.empty(|_| true);
     assert_eq!(mailboxes.bytes(), 0);
+}
+
+/// Whoever has sent little is not forgotten, and whoever has sent much has its room back round after round.
+#[test]
+fn rounds_that_are_over_make_room() {
+    let mut mailboxes = crate::mailbox::Mailboxes::default();
+    let slot = |number| Slot { kind: 1, number };
+    let large = |byte| Bytes::from(vec![byte; KEPT_BYTES / 3]);
+    for number in 1..=20_u8 {
+        let round = 2 * u16::from(number);
+        assert!(matches!(mailboxes.store(id(2), slot(round), large(number), false), Stored::Due(_)));
+        assert!(matches!(mailboxes.store(id(2), slot(round + 1), Bytes::new(), true), Stored::Early));
+        assert!(matches!(mailboxes.store(id(3), slot(round), Bytes::from(vec![number]), false), Stored::Due(_)));
+        let (from, next, _) = mailboxes.next_due(round + 1, |_| false).unwrap();
+        assert_eq!((from, next), (id(2), slot(round + 1)));
+        mailboxes.empty_large(|slot| slot.number <= round + 1);
+        assert!(mailboxes.bytes() <= SMALL_BYTES);
+    }
+    assert!(matches!(mailboxes.store(id(3), slot(2), Bytes::from(vec![9]), false), Stored::Conflict { .. }));
+    assert!(matches!(mailboxes.store(id(2), slot(40), large(0), false), Stored::Duplicate));
 }
 
 /// A slot that has been emptied gives its room back, and says nothing more: neither does anything else in it count as a first message, nor as a contradiction.
