@@ -104,6 +104,11 @@ struct CulpritLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NodeLabels {
+    node: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CeremonyLabels {
     outcome: &'static str,
 }
@@ -165,6 +170,7 @@ pub(crate) struct Metrics {
     shares: Family<SchemeLabels, Counter>,
     ceremonies: Family<CeremonyLabels, Counter>,
     culprits: Family<CulpritLabels, Counter>,
+    cheated: Family<NodeLabels, Counter>,
     overloaded: Family<LimitLabels, Counter>,
     custody_messages: Family<SubjectLabels, Counter>,
     custody_bytes: Family<SubjectLabels, Counter>,
@@ -205,6 +211,7 @@ impl Metrics {
             shares: Family::default(),
             ceremonies: Family::default(),
             culprits: Family::default(),
+            cheated: Family::default(),
             overloaded: Family::default(),
             custody_messages: Family::default(),
             custody_bytes: Family::default(),
@@ -243,6 +250,11 @@ impl Metrics {
 
     fn register(&self, registry: &mut Registry) {
         registry.register("theta_culprits", "Misbehaviour of nodes that was seen", self.culprits.clone());
+        registry.register(
+            "theta_cheated_programs",
+            "Programs for signatures in which somebody cheated and nobody is named, by each other node that was in them",
+            self.cheated.clone(),
+        );
         registry.register("theta_overloaded", "Requests refused at a limit", self.overloaded.clone());
         registry.register("theta_instances_running", "Instances that run", self.running.clone());
         registry.register("theta_requests_queued", "Requests that wait for a CPU thread", self.queued.clone());
@@ -355,6 +367,10 @@ impl Metrics {
 
     pub(crate) fn culprit(&self, party: NodeId, misbehaviour: &'static str) {
         self.culprits.get_or_create(&CulpritLabels { node: party.get().into(), misbehaviour }).inc();
+    }
+
+    pub(crate) fn cheated(&self, node: u16) {
+        self.cheated.get_or_create(&NodeLabels { node: node.into() }).inc();
     }
 
     /// Counts a message about something, of so many bytes, to so many other custodians.

@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) today: Today,
     /// Lines about instances that fail: a client can make as many fail as it likes.
     pub(crate) failures: Occasionally,
+    /// Lines about programs in which somebody cheated, and it is not known who.
+    pub(crate) cheats: Occasionally,
 }
 
 /// A failure that may pass. Checking that there is none takes no lock.
@@ -208,6 +210,20 @@ impl Shared {
                 error!(key = %name, %error, "a quarantine was not put on record: it is in memory alone");
             }
         }
+    }
+
+    /// Somebody cheated among these holders, and it is not known who: a counter for each that is another node, so that the one that is in all of them shows,
+    /// and a line of the log at a bounded rate. A cheat makes as many of these as it is asked into programs.
+    pub(super) fn note_cheat(&self, key: &KeyEntry, holders: impl Iterator<Item = NodeId>, phase: &str) {
+        let others: Vec<u16> = holders.filter(|node| *node != self.local).map(NodeId::get).collect();
+        for node in &others {
+            self.metrics.cheated(*node);
+        }
+        self.cheats.warn(format_args!(
+            "somebody cheated in a program of nodes {others:?} and this one for the key {}, and nothing came of it: {phase}; \
+             theta_cheated_programs_total counts by node",
+            key.qualified_name()
+        ));
     }
 
     /// How much a node should have ahead of signatures with a key; 0 if it makes nothing in advance.

@@ -11,6 +11,7 @@ mod orchestrator;
 mod router;
 mod slots;
 
+use core::time::Duration;
 use std::sync::{Arc, RwLock, atomic::AtomicBool};
 
 use prometheus_client::registry::Registry;
@@ -68,6 +69,7 @@ fn share(
         burning,
         today: Today::default(),
         failures: theta_network::doorway::Occasionally::default(),
+        cheats: theta_network::doorway::Occasionally::every(Duration::from_secs(60)),
         config,
         keys,
         transport,

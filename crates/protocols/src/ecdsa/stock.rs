@@ -90,6 +90,14 @@ pub enum Ask {
     Doubt(Vec<PartyId>),
     /// Somebody cheated among these holders, and they make no more programs with this one. What they have made is wiped. No answer.
     Quarantine(Quarantine),
+    /// Somebody cheated among these holders, most of whom are honest, and messages do not show who. Programs of others are made all the same; whoever runs
+    /// the node should hear of it. No answer.
+    Cheated {
+        /// All holders of the program.
+        holders: Vec<PartyId>,
+        /// Which check failed.
+        phase: &'static str,
+    },
     /// This holder seems to lack the presignatures of which it says what they sign, as after a restart. They still sign if it names one, for it may
     /// only have been hindered; but they are not counted, and where there is no room for new ones they are wiped first. No answer.
     Spare(PartyId),
@@ -311,6 +319,7 @@ impl Presignatures {
                 let _ = self.quarantine(quarantine);
                 Served::Done
             }
+            Ask::Cheated { .. } => Served::Done,
             Ask::Spare(owner) => {
                 self.mark(owner, true);
                 Served::Done

@@ -207,6 +207,24 @@ fn keys_with_passive_security_sign_also_with_new_shares() {
     }
 }
 
+/// With an honest majority nobody is left out for a cheat whom messages do not show: signatures come from other holders, and a counter shows who is in all
+/// programs that came to nothing.
+#[test]
+fn a_cheat_among_honest_holders_is_counted_by_node() {
+    let mut cluster = delivered(Delivery::All, (2, 4), 0, 4);
+    let counted = |cluster: &Cluster, by: u16, node: u16| {
+        cluster.metric(by, &format!("theta_cheated_programs_total{{node=\"{node}\"}}"))
+    };
+    let all = |cluster: &Cluster, node| (1..=3).map(|by| counted(cluster, by, node)).sum::<f64>();
+    (0..4).for_each(|number| sign(&mut cluster, &[1, 2, 3, 4], &format!("honest {number}")));
+    assert!((1..=4).all(|node| all(&cluster, node) == 0.0));
+    cluster.liar = Some((4, lie));
+    (0..12).for_each(|number| sign(&mut cluster, &[1, 2, 3, 4], &format!("a lie {number}")));
+    let counts: Vec<f64> = (1..=4).map(|node| all(&cluster, node)).collect();
+    assert!(counts[3] > 0.0 && counts[..3].iter().all(|count| *count < counts[3]), "{counts:?}");
+    assert!((1..=3).all(|node| Quarantine::of(&cluster.key(node)).is_empty() && counted(&cluster, node, node) == 0.0));
+}
+
 #[test]
 fn a_cheat_of_two_is_named_and_left_alone_until_the_key_is_refreshed() {
     let mut cluster = delivered(Delivery::DishonestMajority, (2, 2), 0, 2);

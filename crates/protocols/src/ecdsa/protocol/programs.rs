@@ -85,6 +85,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                         && !APART.contains(&phase)
                     {
                         self.quarantine(attempt, phase, None);
+                        self.tell_of_a_cheat(attempt, phase);
                     }
                     self.ended_badly(attempt);
                 }
@@ -156,6 +157,14 @@ impl<C: StockCurve> RobustEcdsa<C> {
             self.ask(stock::Ask::Quarantine(quarantine));
             self.give_up_without_a_set();
         }
+    }
+
+    /// Somebody cheated in the program of an attempt, and with an honest majority no holder is left out for it: what came of the program is lost and nothing
+    /// else, and the next one has other holders where there are others.
+    fn tell_of_a_cheat(&mut self, attempt: u16, phase: &'static str) {
+        let Some(run) = self.runs.get(&attempt).filter(|_| self.setting.majority == Majority::Honest) else { return };
+        let holders = run.holders().iter().copied().map(PartyId::of_share).collect();
+        self.ask(stock::Ask::Cheated { holders, phase });
     }
 
     /// A set of holders in which somebody cheated makes no program with this party, whichever request has found it. Says whether it is news.
