@@ -104,8 +104,9 @@ struct CulpritLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct NodeLabels {
+struct CheatLabels {
     node: u32,
+    cause: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -170,7 +171,7 @@ pub(crate) struct Metrics {
     shares: Family<SchemeLabels, Counter>,
     ceremonies: Family<CeremonyLabels, Counter>,
     culprits: Family<CulpritLabels, Counter>,
-    cheated: Family<NodeLabels, Counter>,
+    cheated: Family<CheatLabels, Counter>,
     overloaded: Family<LimitLabels, Counter>,
     custody_messages: Family<SubjectLabels, Counter>,
     custody_bytes: Family<SubjectLabels, Counter>,
@@ -252,7 +253,7 @@ impl Metrics {
         registry.register("theta_culprits", "Misbehaviour of nodes that was seen", self.culprits.clone());
         registry.register(
             "theta_cheated_programs",
-            "Programs for signatures in which somebody cheated and nobody is named, by each other node that was in them",
+            "Programs for signatures that failed a check and name nobody, by each other node in them, or by those that began anew meanwhile",
             self.cheated.clone(),
         );
         registry.register("theta_overloaded", "Requests refused at a limit", self.overloaded.clone());
@@ -369,8 +370,9 @@ impl Metrics {
         self.culprits.get_or_create(&CulpritLabels { node: party.get().into(), misbehaviour }).inc();
     }
 
-    pub(crate) fn cheated(&self, node: u16) {
-        self.cheated.get_or_create(&NodeLabels { node: node.into() }).inc();
+    /// Counts a program of this node that came to nothing by a failed check, or by the node's restart.
+    pub(crate) fn cheated(&self, node: u16, cause: &'static str) {
+        self.cheated.get_or_create(&CheatLabels { node: node.into(), cause }).inc();
     }
 
     /// Counts a message about something, of so many bytes, to so many other custodians.

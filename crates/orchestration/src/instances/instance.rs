@@ -209,9 +209,11 @@ impl Instance {
                     Effect::Ask(Ask::Presignatures(ecdsa::Ask::Quarantine(found))) => {
                         worker.shared.quarantine(&self.key, &found);
                     }
-                    Effect::Ask(Ask::Presignatures(ecdsa::Ask::Cheated { holders, phase })) => {
-                        let holders = holders.into_iter().filter_map(|party| self.node_of(party).ok());
-                        worker.shared.note_cheat(&self.key, holders, phase);
+                    Effect::Ask(Ask::Presignatures(ecdsa::Ask::Cheated { holders, phase, restarted })) => {
+                        let nodes = |parties: Vec<PartyId>| -> Vec<NodeId> {
+                            parties.into_iter().filter_map(|party| self.node_of(party).ok()).collect()
+                        };
+                        worker.shared.note_cheat(&self.key, &nodes(holders), phase, &nodes(restarted));
                     }
                     Effect::Ask(Ask::Presignatures(ask)) => supplies.extend(self.draw(ask, worker)),
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),

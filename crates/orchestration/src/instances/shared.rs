@@ -213,17 +213,23 @@ impl Shared {
     }
 
     /// Somebody cheated among these holders, and it is not known who: a counter for each that is another node, so that the one that is in all of them shows,
-    /// and a line of the log at a bounded rate. A cheat makes as many of these as it is asked into programs.
-    pub(super) fn note_cheat(&self, key: &KeyEntry, holders: impl Iterator<Item = NodeId>, phase: &str) {
-        let others: Vec<u16> = holders.filter(|node| *node != self.local).map(NodeId::get).collect();
-        for node in &others {
-            self.metrics.cheated(*node);
+    /// and a line of the log at a bounded rate. Where some began anew in the middle that is the reason, and they alone are counted, apart. A cheat makes as
+    /// many of these as it is asked into programs.
+    pub(super) fn note_cheat(&self, key: &KeyEntry, holders: &[NodeId], phase: &str, restarted: &[NodeId]) {
+        let (cause, counted) = if restarted.is_empty() { ("check", holders) } else { ("restart", restarted) };
+        let others: Vec<u16> = counted.iter().filter(|node| **node != self.local).map(|node| node.get()).collect();
+        others.iter().for_each(|node| self.metrics.cheated(*node, cause));
+        let key = key.qualified_name();
+        if restarted.is_empty() {
+            self.cheats.warn(format_args!(
+                "somebody cheated in a program of nodes {others:?} and this one for the key {key}, and nothing came of it: {phase}; \
+                 theta_cheated_programs_total counts by node"
+            ));
+        } else {
+            self.cheats.warn(format_args!(
+                "nodes {others:?} began anew in a program for the key {key}, and nothing came of it: {phase}"
+            ));
         }
-        self.cheats.warn(format_args!(
-            "somebody cheated in a program of nodes {others:?} and this one for the key {}, and nothing came of it: {phase}; \
-             theta_cheated_programs_total counts by node",
-            key.qualified_name()
-        ));
     }
 
     /// How much a node should have ahead of signatures with a key; 0 if it makes nothing in advance.

@@ -1,6 +1,6 @@
 //! The program of one attempt, as a machine in the machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -29,8 +29,12 @@ pub(super) struct Run<G: Curve> {
     /// Whether [`Self::meets`] has said so.
     has_met: bool,
     security: Security,
-    /// The life in which each holder began, where one life is all that is heard of it.
-    lives: Option<BTreeMap<PartyId, u16>>,
+    /// The life in which each holder began.
+    lives: BTreeMap<PartyId, u16>,
+    /// Whether one life is all that is heard of a holder.
+    hears_one_life: bool,
+    /// The holders that were heard in another life, too.
+    restarted: BTreeSet<PartyId>,
     /// Counts it, if it makes presignatures and its rounds go on.
     making: Option<UnderWay>,
 }
@@ -94,8 +98,18 @@ impl<G: Curve> Run<G> {
             };
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
-        let lives = (kind != (Majority::Honest, Security::Active)).then(BTreeMap::new);
-        Ok(Self { holders, driver, round: 0, at_tick: (0, 0), has_met: false, security: kind.1, lives, making })
+        Ok(Self {
+            holders,
+            driver,
+            round: 0,
+            at_tick: (0, 0),
+            has_met: false,
+            security: kind.1,
+            lives: BTreeMap::new(),
+            hears_one_life: kind != (Majority::Honest, Security::Active),
+            restarted: BTreeSet::new(),
+            making,
+        })
     }
 
     pub(super) fn holders(&self) -> &[ShareIndex] {
@@ -152,16 +166,22 @@ impl<G: Curve> Run<G> {
     /// security, where nothing finds them, nothing of its second life is heard, and the program comes to nothing by silence.
     pub(super) fn receive(&mut self, from: PartyId, message: Round, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
         let Round { life, round, payload } = message;
-        if let Some(lives) = &mut self.lives
-            && *lives.entry(from).or_insert(life) != life
-        {
-            return Vec::new();
+        if *self.lives.entry(from).or_insert(life) != life {
+            if self.hears_one_life {
+                return Vec::new();
+            }
+            self.restarted.insert(from);
         }
         let position = self.holders.iter().position(|holder| *holder == from.share());
         let Some(index) = position.and_then(ShareIndex::at) else { return Vec::new() };
         let slot = Slot { kind: KIND, number: round };
         let from = PartyId::of_share(index);
         self.handle(Input::Message { from, slot, channel: Channel::Private, payload }, rng)
+    }
+
+    /// The holders that said something in a second life: checks may fail for that.
+    pub(super) fn restarted(&self) -> impl Iterator<Item = PartyId> {
+        self.restarted.iter().copied()
     }
 
     /// The holders whose messages are missing.

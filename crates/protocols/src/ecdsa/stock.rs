@@ -97,6 +97,8 @@ pub enum Ask {
         holders: Vec<PartyId>,
         /// Which check failed.
         phase: &'static str,
+        /// Those of them that began anew in the middle, for which a check may fail without a cheat, or which say so.
+        restarted: Vec<PartyId>,
     },
     /// This holder seems to lack the presignatures of which it says what they sign, as after a restart. They still sign if it names one, for it may
     /// only have been hindered; but they are not counted, and where there is no room for new ones they are wiped first. No answer.

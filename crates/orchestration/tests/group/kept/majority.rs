@@ -207,22 +207,41 @@ fn keys_with_passive_security_sign_also_with_new_shares() {
     }
 }
 
+/// The same, and what it sends in that round says that its sender has begun anew.
+fn lie_anew(bytes: &Bytes) -> Bytes {
+    let mut envelope = open(&lie(bytes));
+    if lie(bytes) == *bytes {
+        return bytes.clone();
+    }
+    envelope.kind ^= 1;
+    seal(&envelope)
+}
+
 /// With an honest majority nobody is left out for a cheat whom messages do not show: signatures come from other holders, and a counter shows who is in all
 /// programs that came to nothing.
 #[test]
 fn a_cheat_among_honest_holders_is_counted_by_node() {
     let mut cluster = delivered(Delivery::All, (2, 4), 0, 4);
-    let counted = |cluster: &Cluster, by: u16, node: u16| {
-        cluster.metric(by, &format!("theta_cheated_programs_total{{node=\"{node}\"}}"))
+    let counted = |cluster: &Cluster, by: u16, node: u16, cause: &str| {
+        cluster.metric(by, &format!("theta_cheated_programs_total{{node=\"{node}\",cause=\"{cause}\"}}"))
     };
-    let all = |cluster: &Cluster, node| (1..=3).map(|by| counted(cluster, by, node)).sum::<f64>();
+    let of = |cluster: &Cluster, node, cause: &str| (1..=3).map(|by| counted(cluster, by, node, cause)).sum::<f64>();
+    let all = |cluster: &Cluster, node| of(cluster, node, "check");
     (0..4).for_each(|number| sign(&mut cluster, &[1, 2, 3, 4], &format!("honest {number}")));
     assert!((1..=4).all(|node| all(&cluster, node) == 0.0));
     cluster.liar = Some((4, lie));
     (0..12).for_each(|number| sign(&mut cluster, &[1, 2, 3, 4], &format!("a lie {number}")));
     let counts: Vec<f64> = (1..=4).map(|node| all(&cluster, node)).collect();
     assert!(counts[3] > 0.0 && counts[..3].iter().all(|count| *count < counts[3]), "{counts:?}");
-    assert!((1..=3).all(|node| Quarantine::of(&cluster.key(node)).is_empty() && counted(&cluster, node, node) == 0.0));
+    assert!((1..=3).all(|node| Quarantine::of(&cluster.key(node)).is_empty()));
+    assert!((1..=3).all(|node| counted(&cluster, node, node, "check") == 0.0), "nobody counts itself");
+    assert!((1..=4).all(|node| of(&cluster, node, "restart") == 0.0));
+    // Who begins anew is counted apart, and nobody beside it.
+    cluster.liar = Some((4, lie_anew));
+    (0..12).for_each(|number| sign(&mut cluster, &[1, 2, 3, 4], &format!("a restart {number}")));
+    assert_eq!((1..=4).map(|node| all(&cluster, node)).collect::<Vec<_>>(), counts);
+    let restarts: Vec<f64> = (1..=4).map(|node| of(&cluster, node, "restart")).collect();
+    assert!(restarts[3] > 0.0 && restarts[..3] == [0.0; 3], "{restarts:?}");
 }
 
 #[test]

@@ -164,7 +164,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
     fn tell_of_a_cheat(&mut self, attempt: u16, phase: &'static str) {
         let Some(run) = self.runs.get(&attempt).filter(|_| self.setting.majority == Majority::Honest) else { return };
         let holders = run.holders().iter().copied().map(PartyId::of_share).collect();
-        self.ask(stock::Ask::Cheated { holders, phase });
+        let restarted = run.restarted().collect();
+        self.ask(stock::Ask::Cheated { holders, phase, restarted });
     }
 
     /// A set of holders in which somebody cheated makes no program with this party, whichever request has found it. Says whether it is news.
