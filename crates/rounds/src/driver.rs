@@ -98,6 +98,10 @@ impl<P: Protocol> Driver<P> {
             return;
         }
         let Some(most) = self.longest(slot) else { return };
+        // A late copy of what was forgotten takes no room from what is awaited.
+        if self.running().is_some_and(|protocol| protocol.is_over(slot)) && !self.mailboxes.has(from, slot) {
+            return;
+        }
         let offence = match P::Message::channel(slot) {
             None => Offence::UnknownSlot,
             Some(expected) if !channel.carries(expected) => Offence::WrongChannel { expected, got: channel },

@@ -98,6 +98,11 @@ impl Mailboxes {
         Stored::Early
     }
 
+    /// Whether it is known that a party has filled a slot.
+    pub(crate) fn has(&self, party: PartyId, slot: Slot) -> bool {
+        self.parties.get(&party).is_some_and(|mailbox| mailbox.slots.contains_key(&slot))
+    }
+
     /// The next kept message that is due, lowest slot and party first: one whose number is `due` at most, or a question
     /// of any number.
     pub(crate) fn next_due(&mut self, due: u16, is_question: impl Fn(Slot) -> bool) -> Option<(PartyId, Slot, Bytes)> {

@@ -91,6 +91,8 @@ pub(crate) struct GroupOf {
     pub(crate) n: u16,
     pub(crate) t: u16,
     pub(crate) seed: u64,
+    /// Of a thousand messages so many come twice.
+    pub(crate) twice: u64,
     /// Parties whose messages to all others are lost.
     pub(crate) silent: Vec<u16>,
     pub(crate) liars: Vec<Liar>,
@@ -98,11 +100,16 @@ pub(crate) struct GroupOf {
 
 impl GroupOf {
     pub(crate) fn new(n: u16, t: u16) -> Self {
-        Self { n, t, seed: 1, silent: Vec::new(), liars: Vec::new() }
+        Self { n, t, seed: 1, twice: 20, silent: Vec::new(), liars: Vec::new() }
     }
 
     pub(crate) fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
+    }
+
+    /// Every message comes twice, the copy before or after it.
+    pub(crate) fn all_twice(self) -> Self {
+        Self { twice: 1_000, ..self }
     }
 
     pub(crate) fn liar(mut self, number: u16, adversary: impl Adversary + 'static) -> Self {
@@ -117,7 +124,7 @@ impl GroupOf {
         F: Future<Output = Result<O, Stop>> + Send + 'static,
     {
         let threshold = Threshold::new(self.t + 1, self.n).unwrap();
-        let conditions = Conditions { duplicates_per_mille: 20, ..Conditions::default() };
+        let conditions = Conditions { duplicates_per_mille: self.twice, ..Conditions::default() };
         let mut simulator = Simulator::new(self.seed, conditions);
         let mut liars = self.liars;
         for number in 1..=self.n {
