@@ -322,7 +322,7 @@ impl Agent {
             }
             Err(refusal) => {
                 let digest = Sha256::digest(statement).into();
-                overridden((key, &digest), (&known.overrides, shown), &refusal, now)
+                overridden((key, &digest), (&known.overrides, shown), &refusal, &facts)
                     .map(|decision| (decision, overrides::entries(key, statement, &facts)))
             }
         };
@@ -349,12 +349,13 @@ fn overridden(
     (key, digest): (&str, &[u8; 32]),
     (own, shown): (&Overrides, &Overrides),
     refusal: &Refusal,
-    now: i64,
+    facts: &Facts<'_>,
 ) -> Result<Decision, String> {
+    let now = facts.now;
     let mut permits = own.objects.iter().filter(|one| one.permits(key, digest, now)).peekable();
     let elsewhere = shown.objects.iter().find(|one| one.permits(key, digest, now));
     match (permits.peek(), elsewhere) {
-        (None, None) => Err(stated_elsewhere((own, shown), refusal, now)),
+        (None, None) => Err(stated_elsewhere((own, shown), refusal, facts)),
         (None, Some(Override { reason, .. })) => Err(format!(
             "OVERRIDE elsewhere: operators permit it ({reason}), and this registry has not taken that up: {refusal}"
         )),
@@ -373,13 +374,13 @@ fn overridden(
 }
 
 /// A refusal, with what operators state about the same in a member's place, if that is not both here and where all registries see it.
-fn stated_elsewhere((own, shown): (&Overrides, &Overrides), refusal: &Refusal, now: i64) -> String {
+fn stated_elsewhere((own, shown): (&Overrides, &Overrides), refusal: &Refusal, facts: &Facts<'_>) -> String {
     let lacks = |of: &Overrides, in_: &Overrides| {
         let one = of.statements.iter().find(|one| {
-            one.statement().begins() <= now
-                && one.counted().grants(now)
+            one.statement().begins() <= facts.now
+                && one.counted().grants(facts.now)
                 && !in_.statements.contains(one)
-                && refusal.is_about(one)
+                && refusal.is_about(one, facts.registry)
         });
         one.map(Identified::overriding)
     };

@@ -181,7 +181,8 @@ fn object(issuer: &Authority, certificate: &TbsCert, facts: &Facts<'_>) -> Resul
         let Some(Published::Attestation(attestation)) = facts.published(issuer, &file) else {
             // What is not known to be authorised may be.
             facts.settled(issuer)?;
-            return Err(Refusal::Unauthorised(super::refusal::object(&file)));
+            let (what, of) = (super::refusal::object(&file), Some(issuer.name.clone()));
+            return Err(Refusal::Unauthorised { what, of });
         };
         same(certificate, &attestation.resources(), attestation)?;
         let (key, digest) = (identifier(certificate), attestation.digest());

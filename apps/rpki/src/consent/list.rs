@@ -71,7 +71,7 @@ fn check(issuer: &Authority, revoked: &BTreeSet<Number>, facts: &Facts<'_>) -> R
     let spared = || issued.exposed(since).filter(|(serial, one)| stays(serial, one));
     if let Some((_, one)) = spared().next() {
         let serials = first_of(spared().map(|(serial, _)| serial));
-        return Err(Refusal::Spares { serials, file: one.file.clone() });
+        return Err(Refusal::Spares { serials, file: one.file.clone(), of: issuer.name.clone() });
     }
     let seen = revoked.iter().filter(|serial| issued.certificate(serial).is_some());
     Ok(seen.map(|serial| Entry::Revoked { authority: issuer.name.clone(), serial: *serial }).collect())

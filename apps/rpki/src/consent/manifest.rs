@@ -47,14 +47,14 @@ pub(super) fn manifest(key: Number, attributes: Attributes, facts: &Facts<'_>) -
         return Err(withdraws(issuer, missing));
     }
     if let Some(foreign) = files.keys().find(|file| !publishes.contains_key(*file)) {
-        return Err(Refusal::Foreign(foreign.clone()));
+        return Err(Refusal::Foreign { file: foreign.clone(), of: issuer.name.clone() });
     }
     // Who publishes nothing yet may have no certificate yet.
     let above = if files.is_empty() { None } else { Some(certificate_of(issuer, next, facts)?) };
     let mut entries = Vec::new();
     for (file, digest) in &files {
         let (Some(published), Some(above)) = (publishes.get(file), above.as_ref()) else {
-            return Err(Refusal::Foreign(file.clone()));
+            return Err(Refusal::Foreign { file: file.clone(), of: issuer.name.clone() });
         };
         let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;
         let good = match published {

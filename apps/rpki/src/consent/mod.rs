@@ -209,7 +209,7 @@ fn attested<'a>(
     }
     let bytes = facts.store.content(digest).map_err(Refusal::Unseen)?;
     let read = if kind == Kind::Roa { Attestation::decode_roa(&bytes) } else { Attestation::decode_aspa(&bytes) };
-    Err(read.map_or(Refusal::Form, |read| Refusal::Unauthorised(read.to_string())))
+    Err(read.map_or(Refusal::Form, |read| Refusal::Unauthorised { what: read.to_string(), of: None }))
 }
 
 /// So many serial numbers are named in a refusal: its words are cut somewhere.

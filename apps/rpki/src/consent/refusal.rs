@@ -2,7 +2,11 @@
 
 use rpki::repository::x509::Serial;
 
-use crate::{memory::Number, statements::Identified};
+use crate::{
+    memory::Number,
+    registry::{Authority, Registry},
+    statements::{Identified, Statement},
+};
 
 /// Why the registry does not consent, in words for the audit log and whoever asks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,8 +100,13 @@ pub enum Refusal {
         held: String,
     },
     /// No member has authorised it.
-    #[error("{0} is authorised by no member's statement that counts now")]
-    Unauthorised(String),
+    #[error("{what} is authorised by no member's statement that counts now")]
+    Unauthorised {
+        /// What.
+        what: String,
+        /// The authority whose member would have to. `None`: any authority's, since what is to be signed does not say whose object it is.
+        of: Option<String>,
+    },
     /// What the member has authorised is not known here.
     #[error("{0}")]
     Unsettled(String),
@@ -110,8 +119,13 @@ pub enum Refusal {
         who: String,
     },
     /// Something would be published that nobody has authorised.
-    #[error("{0} is published, and nobody has authorised it")]
-    Foreign(String),
+    #[error("{file} is published, and nobody has authorised it")]
+    Foreign {
+        /// The file.
+        file: String,
+        /// The authority that would publish it.
+        of: String,
+    },
     /// Something that is published is not good.
     #[error("{file}: {reason}")]
     Object {
@@ -130,6 +144,8 @@ pub enum Refusal {
         serials: String,
         /// The file that the first one was in.
         file: String,
+        /// The authority whose list it is.
+        of: String,
     },
     /// Certificates of a manifest's key would end the manifest before its time.
     #[error(
@@ -155,13 +171,21 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Whether it is about what is stated here: with or without that it might be none.
-    pub(crate) fn is_about(&self, one: &Identified) -> bool {
-        let (attestation, file) = (&one.statement().attestation, one.file());
+    /// Whether it is about what is stated here: with or without that it might be none. What several members hold they may state alike, in files with one name, so
+    /// that the member is looked at as well: another one's statement would change nothing.
+    pub(crate) fn is_about(&self, one: &Identified, registry: &Registry) -> bool {
+        let (Statement { member, attestation, .. }, file) = (one.statement(), one.file());
+        let is_members = |authority: &Authority| authority.member.as_ref() == Some(member);
+        let is_of = |of: &str| registry.authority(of).is_some_and(is_members);
         match self {
-            Self::Unauthorised(what) => *what == attestation.to_string() || *what == object(file),
-            Self::Withdraws { what, .. } => *what == attestation.to_string(),
-            Self::Foreign(of) | Self::Spares { file: of, .. } => of == file,
+            Self::Unauthorised { what, of } => {
+                let is_whose = of.as_deref().map_or_else(|| registry.authorities.iter().any(is_members), is_of);
+                is_whose && (*what == attestation.to_string() || *what == object(file))
+            }
+            Self::Withdraws { what, who } => who == member && *what == attestation.to_string(),
+            Self::Foreign { file: published, of } | Self::Spares { file: published, of, .. } => {
+                is_of(of) && published == file
+            }
             _ => false,
         }
     }
@@ -214,6 +238,42 @@ pub fn spared(objections: &str) -> impl Iterator<Item = Number> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{attestation::Attestation, registry::tests::text};
+
+    /// What two members hold both may state, and operators in their places: what one of them has stated is no reason why the other one's object is refused.
+    #[test]
+    fn a_refusal_is_about_what_its_own_member_states() {
+        let registry = Registry::parse(&text()).unwrap();
+        let stated = |member: &str| {
+            let (rpki, member) = ("example".to_owned(), member.to_owned());
+            let attestation = Attestation::roa(64_496, ["192.0.2.0/24".parse().unwrap()].into()).unwrap();
+            Identified::new(Statement { rpki, member, number: 1, from: 0, until: Some(9), attestation })
+        };
+        let (own, others) = (stated("acme"), stated("else"));
+        let (what, file) = (own.statement().attestation.to_string(), own.file().to_owned());
+        let refusals = |of: &str| {
+            let of = of.to_owned();
+            [
+                Refusal::Unauthorised { what: what.clone(), of: Some(of.clone()) },
+                Refusal::Unauthorised { what: object(&file), of: Some(of.clone()) },
+                Refusal::Foreign { file: file.clone(), of: of.clone() },
+                Refusal::Spares { serials: "7".to_owned(), file: file.clone(), of },
+            ]
+        };
+        let withdraws = |who: &str| Refusal::Withdraws { what: what.clone(), who: who.to_owned() };
+        for refusal in refusals("acme").into_iter().chain([withdraws("acme")]) {
+            assert!(refusal.is_about(&own, &registry) && !refusal.is_about(&others, &registry), "{refusal:?}");
+        }
+        // The anchor is no member's authority.
+        for refusal in refusals("ta").into_iter().chain([withdraws("the registry's data")]) {
+            assert!(!refusal.is_about(&own, &registry), "{refusal:?}");
+        }
+        // A content does not say whose it is: any member's who has an authority.
+        let content = Refusal::Unauthorised { what: what.clone(), of: None };
+        assert!(content.is_about(&own, &registry) && !content.is_about(&others, &registry));
+        let other = Refusal::Unauthorised { what: "the ROA of AS1 for 192.0.2.0/24".to_owned(), of: None };
+        assert!(!other.is_about(&own, &registry));
+    }
 
     #[test]
     fn what_is_of_the_key_is_said_so() {
@@ -238,7 +298,7 @@ mod tests {
         assert_eq!(usable_keys(&all).collect::<Vec<_>>(), ["a", "b"]);
         let (serials, file) = ("11, 65536".to_owned(), "acme.mft".to_owned());
         let ends = Refusal::Ends { file: file.clone(), serials };
-        let spares = Refusal::Spares { file, serials: "7".to_owned() };
+        let spares = Refusal::Spares { file, serials: "7".to_owned(), of: "acme".to_owned() };
         let all = format!("node 2: {ends}; node 3: {spares}; node 4: no");
         let number = |number: u64| Serial::from(number).into_array();
         assert_eq!(spared(&all).collect::<Vec<_>>(), [11, 65_536, 7].map(number));
