@@ -137,10 +137,15 @@ pub(crate) fn list(folder: &Path, most: usize) -> io::Result<Option<Vec<PathBuf>
     Ok(Some(files))
 }
 
-/// Others than the operator write the file, and its name: neither may look like lines of the log, or fill it.
+/// Says why a file counts for nothing.
 pub(crate) fn complain(path: &Path, reason: &impl Display) {
+    say_of(path, reason, "it counts for nothing");
+}
+
+/// Says what is wrong with a file, and what comes of that. Others than the operator write the file, and its name: neither may look like lines of the log, or fill it.
+pub(crate) fn say_of(path: &Path, reason: &impl Display, so: &str) {
     let reason = in_line(&reason.to_string().chars().take(MOST_REASON).collect::<String>());
-    tracing::warn!("{}: {reason}; it counts for nothing", shown(path));
+    tracing::warn!("{}: {reason}; {so}", shown(path));
 }
 
 /// A path in one line of the log.

@@ -2,6 +2,7 @@
 //! place ([`crate::statements::ByOperators`]).
 
 mod read;
+mod seen;
 pub(crate) mod shown;
 pub mod words;
 

@@ -2,7 +2,6 @@
 //! there.
 
 use std::{
-    collections::BTreeMap,
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, Weak, mpsc},
@@ -10,14 +9,11 @@ use std::{
     time::Duration,
 };
 
-use sha2::{Digest as _, Sha256};
-
-use super::{MOST_TEXT, Overrides, Overriding};
-use crate::{
-    files::{self, Links},
-    signatures::KeySet,
-    sources::{MOST_OVERRIDES, complain, list, shown},
+use super::{
+    Overrides,
+    seen::{GRACE, Seen},
 };
+use crate::{signatures::KeySet, sources::shown};
 
 /// The folder, in the store.
 pub(crate) const FOLDER: &str = "overrides";
@@ -33,57 +29,6 @@ pub(crate) trait Looks: Send + 'static {
     fn take(&mut self, shown: Overrides);
 }
 
-/// For so many looks what was seen last stands while the folder cannot be read.
-const GRACE: u32 = 30;
-
-/// What came of each file, by its content, so that one that has not changed is not verified, or complained of, again.
-#[derive(Default)]
-struct Seen {
-    operators: Option<KeySet>,
-    files: BTreeMap<PathBuf, ([u8; 32], Option<Overriding>)>,
-}
-
-impl Seen {
-    /// Looks at the folder. Who has shown nothing has none.
-    fn look(&mut self, folder: &Path, operators: Option<KeySet>) -> io::Result<()> {
-        let files = match list(folder, MOST_OVERRIDES) {
-            Ok(files) => files.ok_or_else(|| io::Error::other(format!("it has more than {MOST_OVERRIDES} files")))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        if self.operators != operators {
-            *self = Self { operators, files: BTreeMap::new() };
-        }
-        let read = files.into_iter().map(|path| {
-            let read = self.file(&path);
-            (path, read)
-        });
-        self.files = read.collect();
-        Ok(())
-    }
-
-    fn file(&self, path: &Path) -> ([u8; 32], Option<Overriding>) {
-        let content = files::read(path, Links::Refused, u64::try_from(MOST_TEXT).unwrap_or(u64::MAX))
-            .map_err(|error| error.to_string());
-        let digest = match &content {
-            Ok(bytes) => Sha256::new().chain_update([0]).chain_update(bytes),
-            Err(reason) => Sha256::new().chain_update([1]).chain_update(reason),
-        };
-        let digest: [u8; 32] = digest.finalize().into();
-        if let Some(before) = self.files.get(path).filter(|(before, _)| *before == digest) {
-            return before.clone();
-        }
-        let text = content.and_then(|bytes| String::from_utf8(bytes).map_err(|error| error.to_string()));
-        let read =
-            text.and_then(|text| Overriding::signed(&text, self.operators.as_ref()).map_err(|error| error.to_string()));
-        (digest, read.inspect_err(|reason| complain(path, reason)).ok())
-    }
-
-    fn overrides(&self) -> Overrides {
-        self.files.values().filter_map(|(_, one)| one.as_ref()).collect()
-    }
-}
-
 /// What is in the folder of a store now, for somebody who looks once.
 pub(crate) fn look_once(store: &Path, operators: Option<&KeySet>) -> io::Result<Overrides> {
     let mut seen = Seen::default();
@@ -92,8 +37,8 @@ pub(crate) fn look_once(store: &Path, operators: Option<&KeySet>) -> io::Result<
 }
 
 /// Looks at the folder for as long as somebody wants to know, in a thread of its own: a store may stop answering, and what needs nothing of it is decided all the
-/// same. While the folder cannot be read what was seen last stands for 30 looks; then there is none, as one may have been withdrawn. While reading hangs what was seen
-/// last stands: each registry has its own folder, without which an override permits nothing. Returns after the first look, or when that takes longer than `patience`:
+/// same. While the folder cannot be read, or a file of it, what was seen last stands for 30 looks; then there is none, as one may have been withdrawn, and none comes
+/// back that is not read anew. While reading hangs what was seen last stands: each registry has its own folder, without which an override permits nothing. Returns after the first look, or when that takes longer than `patience`:
 /// what operators state in a member's place is not taken for missing only because nobody has looked yet.
 pub(crate) fn watch<L: Looks>(
     folder: PathBuf,
@@ -129,7 +74,7 @@ pub(crate) fn watch<L: Looks>(
                         tracing::warn!("overrides that all registries see cannot be read, {}: {error}", shown(&folder));
                     } else if failed == GRACE {
                         tracing::warn!("overrides that all registries see cannot be read: none permits anything");
-                        last = Overrides::default();
+                        (seen, last) = (Seen::default(), Overrides::default());
                         take(&who, last.clone());
                     }
                 }
@@ -142,4 +87,60 @@ pub(crate) fn watch<L: Looks>(
     thread::Builder::new().name("overrides".to_owned()).spawn(look)?;
     let _ = first.recv_timeout(patience);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::Instant};
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    use super::*;
+    use crate::overrides::seen::tests::Place;
+
+    struct Who {
+        operators: KeySet,
+        shown: Overrides,
+    }
+
+    impl Looks for Who {
+        fn operators(&self) -> Option<KeySet> {
+            Some(self.operators.clone())
+        }
+
+        fn take(&mut self, shown: Overrides) {
+            self.shown = shown;
+        }
+    }
+
+    /// A folder cannot be read for so long that nothing of it counts any more, and when it can be again one of its files cannot: what it was is not back by that.
+    #[test]
+    fn what_counts_no_more_takes_reading_to_count_again() {
+        let (place, elsewhere) = (Place::with("why"), tempfile::tempdir().unwrap());
+        let (folder, other) = (place.folder.path(), elsewhere.path().join("other"));
+        fs::write(&other, "no folder").unwrap();
+        let who = Arc::new(Mutex::new(Who { operators: place.operators(), shown: Overrides::default() }));
+        let count = || who.lock().unwrap().shown.objects.len();
+        let until = |is_shown: bool| {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while (count() == 1) != is_shown {
+                assert!(Instant::now() < deadline, "{is_shown}");
+                thread::sleep(Duration::from_millis(10));
+            }
+        };
+        // At no moment there is none of the two.
+        let exchange = || renameat_with(CWD, folder, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+        watch(folder.to_owned(), &who, Duration::ZERO, Duration::from_secs(60)).unwrap();
+        until(true);
+        exchange();
+        until(false);
+        fs::write(other.join(place.file().file_name().unwrap()), "nonsense").unwrap();
+        exchange();
+        for _ in 0..100 {
+            assert_eq!(count(), 0);
+            thread::sleep(Duration::from_millis(10));
+        }
+        fs::write(place.file(), place.signed("why")).unwrap();
+        until(true);
+    }
 }

@@ -1,6 +1,11 @@
 //! What operators state in a member's place, as an agent finds it in files.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use sha2::{Digest as _, Sha256};
 use theta_rpki::{
@@ -16,6 +21,8 @@ use crate::{
 };
 
 const REASON: &str = "the member's keys are lost";
+/// So long at least what was read of a file stands: 29 looks, one in 100 ms at most.
+const STANDS: Duration = Duration::from_millis(2_500);
 const UNAUTHORISED: &str = "is authorised by no member's statement";
 
 fn by_operators(attestation: &Attestation, number: u64, from: i64, (until, is_grant): (i64, bool)) -> ByOperators {
@@ -26,12 +33,12 @@ fn by_operators(attestation: &Attestation, number: u64, from: i64, (until, is_gr
 
 /// The file of a statement about a ROA for one prefix, with these signatures.
 fn file(one: &ByOperators, seeds: &[u8]) -> String {
-    let Statement { number, from, attestation, .. } = &one.statement;
+    let Statement { member, number, from, attestation, .. } = &one.statement;
     let Attestation::Roa { asn, prefixes } = attestation else { panic!("a ROA") };
     let prefixes: Vec<_> = prefixes.iter().map(ToString::to_string).collect();
     let act = if one.statement.is_grant() { "grant" } else { "withdraw" };
     format!(
-        "rpki = \"example\"\nmember = \"acme\"\nnumber = {number}\nact = \"{act}\"\nfrom = {from}\nuntil = {}\nreason = \"{}\"\n[roa]\nasn = {asn}\nprefixes = {prefixes:?}\n{}",
+        "rpki = \"example\"\nmember = \"{member}\"\nnumber = {number}\nact = \"{act}\"\nfrom = {from}\nuntil = {}\nreason = \"{}\"\n[roa]\nasn = {asn}\nprefixes = {prefixes:?}\n{}",
         one.until,
         one.reason,
         signed(&one.signed_bytes(), seeds)
@@ -90,6 +97,13 @@ impl Place {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         panic!("it is still seen");
+    }
+
+    /// A link that leads nowhere takes the place of a file that all see, which is there at each moment.
+    fn harm(&self, name: &str) {
+        let link = self.shown("link");
+        symlink("nowhere", &link).unwrap();
+        fs::rename(link, self.shown(name)).unwrap();
     }
 
     /// An agent that takes the place of this one.
@@ -199,9 +213,9 @@ async fn what_is_seen_is_remembered_before_anybody_asks() {
     let court = by_operators(&attestation, 1, now - 10, (now + DAY, false));
     place.put("1.toml", &file(&court, &[12, 13]));
     let memory = place.folder.path().join("memory");
-    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(30);
     while !fs::read_to_string(&memory).unwrap().contains("*acme") {
-        assert!(std::time::Instant::now() < deadline, "it is not remembered");
+        assert!(Instant::now() < deadline, "it is not remembered");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     fs::remove_file(place.shown("1.toml")).unwrap();
@@ -243,4 +257,76 @@ async fn operators_withdraw_in_a_members_place() {
     fs::write(&place.sources.registry, data.replace(&old, &new) + "\n").unwrap();
     let (list, _) = place.world.list(2, &[1]);
     until_said(|| words(&place.agent, "rpki-acme", &list), "counted and counts no more").await;
+}
+
+/// Whoever keeps the store has a file that all see become one that nobody can read: for a while nothing changes, and then what operators grant is neither granted nor
+/// withdrawn.
+#[tokio::test]
+async fn a_grant_whose_file_cannot_be_read_does_not_go() {
+    let place = Place::new();
+    let now = place.world.now;
+    let good = file(&by_operators(&place.attestation, 2, now - 10, (now + DAY, true)), &[11, 13]);
+    place.put("1.toml", &good);
+    place.until("OVERRIDE: ").await;
+    place.harm("1.toml");
+    let harmed = Instant::now();
+    loop {
+        let (consents, said) = words(&place.agent, "rpki-acme", &place.asked[1]).await;
+        if harmed.elapsed() >= STANDS {
+            break;
+        }
+        assert!(consents && said.contains("OVERRIDE: "), "{said}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let (consents, _) = place.until("counted and counts no more").await;
+    assert!(!consents);
+    let (list, _) = place.world.list(1, &[1]);
+    assert!(ask(&place.agent, "rpki-acme", "sign", &list).await.unwrap_err().contains("counted and counts no more"));
+    fs::remove_file(place.shown("1.toml")).unwrap();
+    fs::write(place.shown("1.toml"), &good).unwrap();
+    assert!(place.until("OVERRIDE: ").await.0);
+}
+
+/// The same of what operators withdraw: the member's own grant does not come back, neither at once nor later.
+#[tokio::test]
+async fn a_withdrawal_whose_file_cannot_be_read_brings_nothing_back() {
+    let place = Place::new();
+    let (now, attestation) = (place.world.now, place.attestation.clone());
+    let text = statement(&attestation, 1, now - 10, Some(now + DAY), &[1, 2]);
+    fs::write(place.sources.statements.join("acme/1.toml"), text).unwrap();
+    assert_eq!(ask(&place.agent, "rpki-acme", "sign", &place.asked[1]).await, Ok(()));
+    place.put("1.toml", &file(&by_operators(&attestation, 1, now - 10, (now + DAY, false)), &[12, 13]));
+    place.until(UNAUTHORISED).await;
+    place.harm("1.toml");
+    let harmed = Instant::now();
+    loop {
+        let (consents, said) = words(&place.agent, "rpki-acme", &place.asked[1]).await;
+        assert!(!consents, "{said}");
+        if said.contains("counted and counts no more") {
+            assert!(harmed.elapsed() >= STANDS, "not at the first looks");
+            break;
+        }
+        assert!(said.contains(UNAUTHORISED) && harmed.elapsed() < Duration::from_secs(60), "{said}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Two members hold the same addresses, and operators state the same in the place of either: what is stated of one of them explains nothing about the other one's object.
+#[tokio::test]
+async fn a_refusal_is_explained_by_what_is_stated_of_its_own_member() {
+    let place = Place::new();
+    let key = crate::issuer::signatures(b"", &[4]).remove(0).key;
+    let other = format!("[[member]]\nhandle = \"else\"\nv4 = [\"192.0.2.0/24\"]\nkeys = [\"{key}\"]\n\n[operators]");
+    fs::write(&place.sources.registry, registry_text().replace("[operators]", &other)).unwrap();
+    let now = place.world.now;
+    let own = by_operators(&place.attestation, 1, now - 10, (now + DAY, true));
+    let mut others = own.clone();
+    others.statement.member = "else".to_owned();
+    // Before the other one, in the order of files.
+    fs::write(place.shown("1.toml"), file(&others, &[11, 12])).unwrap();
+    fs::write(place.shown("2.toml"), file(&own, &[11, 12])).unwrap();
+    let (consents, said) = place.until("OVERRIDE elsewhere").await;
+    assert!(!consents && said.contains("in acme's place") && !said.contains("in else's place"), "{said}");
+    fs::remove_file(place.shown("2.toml")).unwrap();
+    place.await_hidden().await;
 }
