@@ -1,5 +1,5 @@
-//! Krill, the certificate authority of the RPKI, as trust anchor, as host of other authorities and as parent of one with a Krill of its own;
-//! `rpki-client` judges what is published, from the trust anchor's locator to validated payloads, and Routinator comes to the same.
+//! Krill, the certificate authority of the RPKI, as trust anchor, as host of other authorities and as parent of one with a Krill of its own, with keys of five
+//! registries, of which three sign; `rpki-client` judges what is published, from the trust anchor's locator to validated payloads, and Routinator comes to the same.
 
 mod anchor;
 mod instance;
@@ -24,9 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it has until it gives up: it asks for a signature four times, with pauses, and a request of an authority below takes several.
 const LONGER: Duration = Duration::from_secs(180);
 
-/// A group with a pool of keys for Krill, whose module waits so long for nodes.
+/// Five registries, three of which sign, with a pool of keys for Krill, whose module waits so long for nodes.
 fn group(timeout_ms: u32) -> Group {
-    let mut group = Group::made();
+    let mut group = Group::made_with(&["--nodes", "5", "--threshold", "3", "--no-keys"]);
     for (key, number) in KEYS.split_inclusive(END).zip(1..) {
         group.file("rsa.pem", key);
         let name = format!("rpki-sh00-pkcs1-sha256-{number}");
@@ -63,6 +63,8 @@ fn krill_signs_from_the_trust_anchor_to_route_origins_with_keys_that_nobody_has(
     // The trust anchor, the authority below it, the registry.
     assert_eq!(krill.validated(3), []);
     let add = |origin: &str| krill.ask(&["roas", "update", "--ca", "reg", "--add", origin]);
+    // One registry is away, which Krill does not notice.
+    group.kill(5);
     add("10.0.0.0/24 => 64496").unwrap_or_else(|error| panic!("{error} {}", krill.said()));
     until("the route origin is published", PATIENCE, || krill.files("roa").len() == 1);
     let first = vec![(64_496, "10.0.0.0/24".to_owned())];
@@ -70,15 +72,15 @@ fn krill_signs_from_the_trust_anchor_to_route_origins_with_keys_that_nobody_has(
     let bound = fs::read_to_string(group.path().join("bindings.toml")).unwrap();
     assert!(bound.matches("state = \"bound\"").count() >= 7, "{bound}");
 
-    // Too few nodes: Krill refuses, and what is published stays as it is.
-    (2..=4).for_each(|node| group.kill(node));
+    // Two are left, too few: Krill refuses, and what is published stays as it is.
+    (3..=4).for_each(|node| group.kill(node));
     add("10.0.1.0/24 => 64496").unwrap_err();
     assert!(log(&group).contains("failed"), "{}", log(&group));
     assert_eq!(krill.validated(3), first);
 
-    // One that takes a part suffices, and nothing has to be started again.
-    group.start(2);
-    group.await_up(2);
+    // The one that has been away for longest is the third, and nothing else has to be started again.
+    group.start(5);
+    group.await_up(5);
     until("Krill signs again", PATIENCE, || add("10.0.2.0/24 => 64496").is_ok());
     until("both are published", PATIENCE, || krill.files("roa").len() == 2);
     let both = [first, vec![(64_496, "10.0.2.0/24".to_owned())]].concat();
@@ -100,7 +102,7 @@ fn an_authority_with_a_krill_and_keys_of_its_own_is_certified_by_the_group() {
     assert_eq!(krill.validated(4), first);
 
     // It may have more, which takes another certificate, and announces another route; too few nodes are there to give it one, or to publish the other.
-    (2..=4).for_each(|node| group.kill(node));
+    (3..=5).for_each(|node| group.kill(node));
     let more = ["-4", "10.0.64.0/18,10.0.128.0/17"];
     krill.ask(&[&["children", "update", "--ca", "reg", "--child", "member"][..], &more].concat()).unwrap();
     add("10.0.129.0/24 => 64500").unwrap();
@@ -113,9 +115,9 @@ fn an_authority_with_a_krill_and_keys_of_its_own_is_certified_by_the_group() {
     assert!(refused.contains("not on any of your certificates"), "{refused}");
     assert_eq!(krill.validated(4), first, "what was published stays");
 
-    // One that takes a part suffices, and the member asks again.
-    group.start(2);
-    group.await_up(2);
+    // One more suffices, and the member asks again.
+    group.start(3);
+    group.await_up(3);
     until("the member has more", PATIENCE, || {
         member.ask(&["bulk", "refresh"]).unwrap();
         add("10.0.64.0/24 => 64500").is_ok()
