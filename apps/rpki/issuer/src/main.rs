@@ -1,10 +1,11 @@
 //! `theta-rpki-issuer`: makes what is to be published, has the nodes sign it, and leaves it in a folder.
 
+mod ending;
+
 use std::{
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
-    thread,
     time::Duration,
 };
 
@@ -23,6 +24,8 @@ use theta_rpki_issuer::{
     state::{StateError, StateFile},
 };
 
+use self::ending::Ending;
+
 /// Issues certificates, ROAs, ASPAs, lists and manifests for an RPKI that several registries run together
 ///
 /// What is to be published follows from the registry's data and the members' statements. The nodes sign each thing only if their own registries'
@@ -36,7 +39,7 @@ Examples:
   theta-rpki-issuer --registry registry.toml --statements statements/ --pool pool.keys --store /srv/rpki --state issued --client issuer.client --every 60
 
 The first run begins the state; later ones go on with it. If it is lost, a new one begins with what an agent remembers (--new-state --from-memory agreed). The store is the folder that agents read (--store of theta-rpki agent); what is in its rsync/ is
-what theta-rpki-publication publishes. It may be ended at any time: the next run goes on. Exit code 1: something was not signed, and is said.
+what theta-rpki-publication publishes. It may be ended at any time: the next run goes on. With --every it ends after SIGTERM as soon as a run is done. Exit code 1: something was not signed, and is said.
 docs/guides/rpki-issuer.md says how it fits together."
 )]
 struct Arguments {
@@ -101,6 +104,8 @@ enum Failure {
     Issue(#[from] IssueError),
     #[error("cannot say what was done: {0}")]
     Answer(#[from] io::Error),
+    #[error("cannot watch for SIGTERM: {0}")]
+    Ending(io::Error),
     #[error("not signed: {0}, as said above; what was published before still is")]
     Unsigned(usize),
 }
@@ -129,6 +134,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         say(&report, arguments.json)?;
         return if report.failures.is_empty() { Ok(()) } else { Err(Failure::Unsigned(report.failures.len())) };
     };
+    let ending = Ending::watch().map_err(Failure::Ending)?;
     loop {
         // What cannot be read or published now may be mended until the next time; a state that cannot be written may not.
         match issue(arguments, &client, &mut state, &mut next) {
@@ -140,7 +146,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             Err(Failure::Issue(error @ IssueError::Output(_))) => tracing::error!("{error}"),
             Err(error) => return Err(error),
         }
-        thread::sleep(Duration::from_secs(every.into()));
+        if ending.comes_within(Duration::from_secs(every.into())) {
+            tracing::info!("ends by SIGTERM; what was published stays");
+            return Ok(());
+        }
     }
 }
 
