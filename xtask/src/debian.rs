@@ -89,6 +89,9 @@ impl Hosts {
             (self.rpki, ("two_of_three_of_a_members_keys_", routes)),
             (self.rpki, ("three_registries_override_", routes)),
             (self.rpki, ("routinator_validates_", routes)),
+            (self.rpki, ("what_is_due_is_renewed_by_itself_", routes)),
+            (self.rpki, ("what_was_lost_is_begun_anew_", routes)),
+            (self.rpki, ("what_was_left_for_long_", routes)),
         ];
         parts.into_iter().filter(|(is_there, _)| !is_there).map(|(_, left_out)| left_out).collect()
     }

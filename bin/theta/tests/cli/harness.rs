@@ -122,7 +122,7 @@ impl Group {
     }
 
     /// Waits until all nodes are connected to each other, for a while: some groups never are.
-    fn await_peers(&self) {
+    pub(crate) fn await_peers(&self) {
         let (others, deadline) = (self.nodes.len() - 1, Instant::now() + Duration::from_secs(15));
         let is_peer = |line: &&str| line.starts_with("theta_peer_connected{") && line.ends_with(" 1");
         let peers = |node| self.told(node, "/metrics").lines().filter(is_peer).count();

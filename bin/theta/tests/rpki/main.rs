@@ -10,6 +10,7 @@
     reason = "the helpers of tests are test code, too"
 )]
 
+mod clock;
 mod forgery;
 #[path = "../cli/harness.rs"]
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
@@ -17,7 +18,9 @@ mod harness;
 mod kinds;
 mod operators;
 mod overrides;
+mod processes;
 mod registries;
+mod renewal;
 mod routinator;
 #[path = "../cli/run.rs"]
 mod run;

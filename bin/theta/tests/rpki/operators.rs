@@ -87,6 +87,9 @@ fn three_registries_grant_in_a_members_place_and_all_see_it() {
     }
     registries.wait();
     assert_eq!(validated(&registries, false), origins(&[MEMBERS]));
+    // The issuer of a registry that has not taken it up asks nobody for it.
+    let own = registries.folder(5).join("overrides");
+    registries.issue_by(&format!("--overrides {}", own.display())).ok();
 
     // Three have: without any signature of the member it is published.
     digests.iter().for_each(|(file, _)| take_up(&registries, 3, file));
@@ -106,8 +109,10 @@ fn three_registries_grant_in_a_members_place_and_all_see_it() {
     assert_eq!(validated(&registries, true), origins(&[MEMBERS, LOST, SHORT]));
 
     // Operators state later what is to be, also in the place of what the member has granted.
-    for (about, file) in [(LOST, "over.toml"), (MEMBERS, "court.toml")] {
-        state(&registries, "withdraw", about, "--days 30", file);
+    // The number is said for one of them: it is above that of the grant, which was the first of its second.
+    let later = format!("--days 30 --number {}", now() << 20);
+    for (about, end, file) in [(LOST, later.as_str(), "over.toml"), (MEMBERS, "--days 30", "court.toml")] {
+        state(&registries, "withdraw", about, end, file);
         sign(&registries, file);
         show(&registries, file);
         (3..=5).for_each(|node| take_up(&registries, node, file));

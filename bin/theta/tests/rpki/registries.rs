@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -13,56 +13,25 @@ use serde_json::Value;
 use theta_knot::{places::Places, server::free_port};
 
 use crate::{
-    harness::{EXE, Group},
+    clock::Clock,
+    harness::{Group, command},
+    processes::{PATIENCE, Said, Standing, agent, is_root, program, said, serve, signal, under},
     routinator::Web,
 };
 
 /// Private keys of RSA whose primes are safe, none of them for anything but tests.
 const KEYS: &str = include_str!("../../../../modules/pkcs11/tests/pkcs11/krill/keys.pem");
 const END: &str = "-----END PRIVATE KEY-----\n";
+/// What the issuer is told that all of one registry's issuers are told.
+const ISSUER: &str = "--registry registry.toml --statements statements --state issued";
 /// The keys of objects.
 const OBJECTS: usize = 10;
-/// How long something may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is announced: by which network, which prefix.
 pub(crate) type Origins = BTreeSet<(u64, String)>;
 
 pub(crate) fn origins(all: &[(u64, &str)]) -> Origins {
     all.iter().map(|(asn, prefix)| (*asn, (*prefix).to_owned())).collect()
-}
-
-/// A program of this workspace, in a directory.
-fn program(folder: &Path, name: &str, words: &str) -> Command {
-    let built = Path::new(EXE).with_file_name(name);
-    assert!(built.is_file(), "{} is missing: cargo build --workspace --bins makes it", built.display());
-    let mut command = Command::new(built);
-    command.current_dir(folder).args(words.split_whitespace()).env_remove("THETA_CLIENT").env("NO_COLOR", "1");
-    command.stdin(Stdio::null());
-    command
-}
-
-/// What a program said, and whether it has done what it should.
-pub(crate) struct Said(bool, String);
-
-impl Said {
-    #[track_caller]
-    pub(crate) fn ok(self) -> String {
-        assert!(self.0, "{}", self.1);
-        self.1
-    }
-
-    #[track_caller]
-    pub(crate) fn fails(self) -> String {
-        assert!(!self.0, "{}", self.1);
-        self.1
-    }
-}
-
-fn said(mut command: Command) -> Said {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    Said(output.status.success(), text)
 }
 
 /// Makes a key of Ed25519 in a file, and returns its public part.
@@ -72,17 +41,6 @@ fn new_key(folder: &Path, file: &str) -> String {
     made["key"].as_str().unwrap().to_owned()
 }
 
-fn is_root() -> bool {
-    said({
-        let mut id = Command::new("id");
-        id.arg("-u");
-        id
-    })
-    .1
-    .trim()
-        == "0"
-}
-
 /// The registries' processes. They end when this is dropped.
 pub(crate) struct Registries {
     group: Group,
@@ -90,6 +48,8 @@ pub(crate) struct Registries {
     agents: BTreeMap<u16, Child>,
     rsync: Child,
     web: Web,
+    /// Under which all processes are started, if it is not the machine's.
+    clock: Option<Clock>,
 }
 
 impl Drop for Registries {
@@ -110,6 +70,15 @@ impl Registries {
 
     /// The same with these keys of the member, of which so many sign.
     pub(crate) fn with_member<const N: usize>(members: [&str; N], need: usize) -> Self {
+        Self::with((members, need), |_| None)
+    }
+
+    /// With a clock that the test sets ahead.
+    pub(crate) fn with_clock() -> Self {
+        Self::with((["ann.key"], 1), |folder| Some(Clock::new(folder)))
+    }
+
+    fn with<const N: usize>((members, need): ([&str; N], usize), clock: impl Fn(&Path) -> Option<Clock>) -> Self {
         let mut group = Group::made_with(&["--nodes", "5", "--threshold", "3", "--no-keys"]);
         let names = ["rpki-ta", "rpki-acme"].map(str::to_owned).into_iter();
         let names: Vec<_> = names.chain((0..OBJECTS).map(|number| format!("rpki-ee-{number}"))).collect();
@@ -119,7 +88,15 @@ impl Registries {
         }
         let numbers: Vec<_> = group.numbers().collect();
         numbers.iter().for_each(|node| let_agents_decide(&group, *node));
-        group.start_all();
+        let clock = clock(group.path());
+        match &clock {
+            None => group.start_all(),
+            Some(clock) => {
+                numbers.iter().for_each(|node| group.start_by(*node, under(Some(clock), command())));
+                numbers.iter().for_each(|node| group.await_up(*node));
+                group.await_peers();
+            }
+        }
         let public = |name: &str| {
             let pem = group.theta(&["keys", "export", name]).ok().text();
             pem.lines().filter(|line| !line.starts_with('-')).collect::<String>()
@@ -133,7 +110,7 @@ impl Registries {
         let (port, secure) = (free_port().unwrap(), free_port().unwrap());
         let host = format!("rsync://localhost:{port}");
         let published = path.join("pub/rsync/current").join(format!("localhost:{port}")).join("ta");
-        let web = Web::serve(&path, secure, &[("rrdp", path.join("pub/rrdp")), ("ta", published)]);
+        let mut web = Web::serve(&path, secure, &[("rrdp", path.join("pub/rrdp")), ("ta", published)]);
         let site = web.site();
         let operators = ["one.op", "two.op"].map(|file| new_key(&path, file));
         let data = registry((&host, &site), (&member, need), &public("rpki-ta"), &public("rpki-acme"));
@@ -143,8 +120,9 @@ impl Registries {
         fs::create_dir(path.join("tals")).unwrap();
         group.file("tals/ta.tal", format!("{site}/ta/ta.cer\n{host}/ta/ta.cer\n\n{anchor}\n"));
         let rsync = serve(&group, port);
-        let agents = numbers.iter().map(|node| (*node, agent(&group, *node))).collect();
-        Self { group, agents, rsync, web }
+        let agents = numbers.iter().map(|node| (*node, agent(&group, *node, clock.as_ref(), ""))).collect();
+        web.clock = clock.iter().flat_map(Clock::environment).map(|(name, value)| (name, value.to_owned())).collect();
+        Self { group, agents, rsync, web, clock }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -185,7 +163,17 @@ impl Registries {
 
     /// What the program of registries and members says.
     pub(crate) fn rpki(&self, words: &str) -> String {
-        said(program(self.path(), "theta-rpki", words)).ok()
+        said(self.program("theta-rpki", words)).ok()
+    }
+
+    /// A program of this workspace, in the registries' folder and by their clock.
+    fn program(&self, name: &str, words: &str) -> Command {
+        under(self.clock.as_ref(), program(self.path(), name, words))
+    }
+
+    /// The clock that the test sets.
+    pub(crate) fn clock(&self) -> &Clock {
+        self.clock.as_ref().unwrap()
     }
 
     /// Somebody states something with another key, in a registry's data where that is the member's.
@@ -204,17 +192,50 @@ impl Registries {
 
     /// A run of an issuer that knows these data, these statements and this state, which is begun if it is not there.
     pub(crate) fn issue(&self, registry: &str, statements: &str, state: &str) -> Said {
+        self.issue_with(&format!("--registry {registry} --statements {statements} --state {state}"), state)
+    }
+
+    /// The same with all that it is told, and this state.
+    fn issue_with(&self, words: &str, state: &str) -> Said {
+        said(self.issuer(words, state))
+    }
+
+    fn issuer(&self, words: &str, state: &str) -> Command {
         let begin = if self.path().join(state).exists() { "" } else { "--new-state" };
-        let words = format!(
-            "--registry {registry} --statements {statements} --pool pool.keys --store store --state {state} --client theta-group/client {begin}"
-        );
-        said(program(self.path(), "theta-rpki-issuer", &words))
+        let words = format!("{words} --pool pool.keys --store store --client theta-group/client {begin}");
+        self.program("theta-rpki-issuer", &words)
+    }
+
+    /// A run of the issuer of all other tests, with more options.
+    pub(crate) fn issue_by(&self, options: &str) -> Said {
+        self.issue_with(&format!("{ISSUER} {options}"), "issued")
+    }
+
+    /// The same issuer, which goes on, with these options.
+    pub(crate) fn issue_on(&self, options: &str) -> Standing {
+        let command = self.issuer(&format!("{ISSUER} {options}"), "issued");
+        Standing::start(command, self.path().join("issuer.log"))
     }
 
     /// A run of the publisher.
     pub(crate) fn publish(&self) -> Said {
-        let words = format!("publish --objects store/rsync --output pub --base {}/rrdp/", self.web.site());
-        said(program(self.path(), "theta-rpki-publication", &words))
+        self.publish_by("")
+    }
+
+    /// The same with more options.
+    pub(crate) fn publish_by(&self, options: &str) -> Said {
+        said(self.publisher(options))
+    }
+
+    /// A publisher that goes on, with these options.
+    pub(crate) fn publish_on(&self, options: &str) -> Standing {
+        Standing::start(self.publisher(options), self.path().join("publisher.log"))
+    }
+
+    fn publisher(&self, options: &str) -> Command {
+        let site = self.web.site();
+        let words = format!("publish --objects store/rsync --output pub --base {site}/rrdp/ {options}");
+        self.program("theta-rpki-publication", &words)
     }
 
     /// Manifests are told apart by their seconds; agents look at their files once in one.
@@ -306,9 +327,24 @@ impl Registries {
     }
 
     pub(crate) fn restart(&mut self, node: u16) {
-        self.agents.insert(node, agent(&self.group, node));
-        self.group.start(node);
+        self.restart_agent(node, "");
+        self.group.start_by(node, under(self.clock.as_ref(), command()));
         self.group.await_up(node);
+    }
+
+    /// An agent with these options, in the place of the one that was there if it still is.
+    pub(crate) fn restart_agent(&mut self, node: u16, options: &str) {
+        if let Some(mut before) = self.agents.remove(&node) {
+            before.kill().unwrap();
+            before.wait().unwrap();
+            fs::remove_file(self.folder(node).join("rpki.sock")).unwrap();
+        }
+        self.agents.insert(node, agent(&self.group, node, self.clock.as_ref(), options));
+    }
+
+    /// Sends a signal to all agents that run.
+    pub(crate) fn signal_agents(&self, name: &str) {
+        self.agents.values().for_each(|agent| signal(agent, name));
     }
 
     /// What a router would be told by Routinator.
@@ -352,6 +388,7 @@ impl Registries {
             command.arg("--user").arg(client);
         }
         places.with_libraries(&mut command);
+        let mut command = under(self.clock.as_ref(), command);
         command.current_dir(self.path()).args(["-R", "-j", "-e"]).arg(rsync);
         command.args(["-t", "ta.tal", "-d", "cache", "out"]);
         let said = said(command).ok();
@@ -390,43 +427,4 @@ fn registry((host, site): (&str, &str), (member, need): (&[String], usize), anch
          [[authority]]\nname = \"acme\"\nkey = \"rpki-acme\"\npublic = \"{acme}\"\nparent = \"ta\"\nmember = \"acme\"\n\
          certificate = \"{host}/repo/ta/acme.cer\"\nrepository = \"{host}/repo/acme/\"\nnotify = \"{site}/rrdp/notification.xml\"\n"
     )
-}
-
-/// A registry's agent, with a memory of its own.
-fn agent(group: &Group, node: u16) -> Child {
-    let own = group.node_dir(node);
-    let (socket, memory): (PathBuf, PathBuf) = (own.join("rpki.sock"), own.join("rpki.memory"));
-    // The first time it begins its memory.
-    let begin = if memory.exists() { "" } else { "--new-memory" };
-    let overrides = own.join("overrides");
-    fs::create_dir_all(&overrides).unwrap();
-    let words = format!(
-        "agent --registry registry.toml --statements statements --overrides {} --pool pool.keys --store store --memory {} {begin} --socket {}",
-        overrides.display(),
-        memory.display(),
-        socket.display()
-    );
-    let log = fs::File::options().create(true).append(true).open(own.join("rpki.log")).unwrap();
-    let child = program(group.path(), "theta-rpki", &words).stderr(log).spawn().unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while !socket.exists() {
-        let log = fs::read_to_string(own.join("rpki.log")).unwrap_or_default();
-        assert!(Instant::now() < deadline, "the agent of node {node} does not serve: {log}");
-        sleep(Duration::from_millis(20));
-    }
-    child
-}
-
-/// What is published, for readers.
-fn serve(group: &Group, port: u16) -> Child {
-    let places = Places::of_this_machine();
-    places.check(&["rsync"]).unwrap();
-    let (owner, shown) = (if is_root() { "uid = 0\ngid = 0\n" } else { "" }, group.path().display());
-    let place = format!("{shown}/pub/rsync/current/localhost:{port}");
-    group
-        .file("rsyncd.conf", format!("use chroot = no\n{owner}[repo]\npath = {place}/repo\n[ta]\npath = {place}/ta\n"));
-    let mut rsync = places.command("rsync");
-    rsync.args(["--daemon", "--no-detach", "--address=127.0.0.1", "--config=rsyncd.conf"]);
-    rsync.arg(format!("--port={port}")).current_dir(group.path()).stdin(Stdio::null());
-    rsync.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }

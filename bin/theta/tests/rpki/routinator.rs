@@ -23,6 +23,8 @@ pub(crate) struct Web {
     folder: PathBuf,
     port: u16,
     server: Child,
+    /// What Routinator's environment has of a clock that is another one than the machine's.
+    pub(crate) clock: Vec<(&'static str, PathBuf)>,
 }
 
 fn openssl(folder: &Path, words: &str) -> Command {
@@ -35,14 +37,15 @@ fn openssl(folder: &Path, words: &str) -> Command {
 impl Web {
     /// Serves these folders, by the names under which they are found, from a folder in which it makes others.
     pub(crate) fn serve(folder: &Path, port: u16, shown: &[(&str, PathBuf)]) -> Self {
-        let make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout web.key -out web.crt -days 2 -subj /CN=localhost \
+        let make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout web.key -out web.crt -days 400 -subj /CN=localhost \
                     -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE";
         assert!(openssl(folder, make).status().unwrap().success(), "openssl makes no certificate");
         let web = folder.join("web");
         fs::create_dir(&web).unwrap();
         shown.iter().for_each(|(name, place)| symlink(place, web.join(name)).unwrap());
         let words = format!("s_server -WWW -quiet -accept 127.0.0.1:{port} -cert ../web.crt -key ../web.key");
-        let served = Self { folder: folder.to_owned(), port, server: openssl(&web, &words).spawn().unwrap() };
+        let served =
+            Self { folder: folder.to_owned(), port, server: openssl(&web, &words).spawn().unwrap(), clock: Vec::new() };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             assert!(Instant::now() < deadline, "the web server does not start");
@@ -81,6 +84,7 @@ impl Web {
         let mut routinator = Command::new(program);
         // It looks for its own files there, and would take a proxy of the environment.
         routinator.current_dir(&self.folder).env("HOME", &self.folder).env("NO_PROXY", "localhost");
+        routinator.envs(self.clock.iter().map(|(name, value)| (name, value)));
         let how = "--no-rir-tals --rrdp-root-cert web.crt --repository-dir routinator --allow-dubious-hosts --disable-rsync --strict --enable-aspa \
                    --log-repository-issues --extra-tals-dir tals vrps --complete --format json";
         routinator.args(how.split_whitespace()).stdin(Stdio::null());
