@@ -89,8 +89,9 @@ fn header(line: &str) -> Option<Option<&str>> {
 
 fn bundle(time: u64, records: &str, apex: &Owner) -> Result<Bundle, String> {
     let mut bundle = Bundle { time, ttl: 0, keys: BTreeSet::new() };
-    let mut file = zonefile(records.as_bytes(), apex).map_err(|error| error.to_string())?;
-    while let Some(entry) = file.next_entry().map_err(|error| format!("the records from {time} on: {error}"))? {
+    let wrong = |error: String| format!("the records from {time} on: {error}");
+    let mut file = zonefile(records.as_bytes(), apex).map_err(|error| wrong(error.to_string()))?;
+    while let Some(entry) = file.next_entry().map_err(|error| wrong(error.to_string()))? {
         let Entry::Record(record) = entry else { return Err("$INCLUDE is not followed".to_owned()) };
         let owner = owner_of(&record).map_err(|error| error.to_string())?;
         if owner != *apex || record.rtype().to_int() != rtype::DNSKEY {
@@ -196,6 +197,8 @@ mod tests {
         );
         refused(&(header("20") + "other. 60 DNSKEY 256 3 8 AwEAAQ==\n" + &end), "it asks for other. DNSKEY");
         refused(&(header("20") + "example. 60 DNSKEY 256\n" + &end), "the records from 20 on");
+        let unclosed = "the records from 20 on: line 2 opens a parenthesis that nothing closes";
+        refused(&(header("20") + one + "(\n" + &header("30") + one + &end), unclosed);
         refused(&(header("20") + "$INCLUDE /etc/passwd\n" + &end), "$INCLUDE is not followed");
         let many: String = (1..=2_001).map(|time| header(&time.to_string()) + one).collect();
         refused(&many, "it has 2001 times");

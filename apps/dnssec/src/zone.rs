@@ -1,5 +1,7 @@
 //! The operator's copy of the zone, unsigned, from a file.
 
+mod parentheses;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -57,6 +59,9 @@ pub enum ZoneError {
         "the zone cannot be read beyond line and column {0}: write what is there, or before, as section 5 of RFC 1035 has it"
     )]
     Syntax(String),
+    /// A parenthesis is open where the text ends: the line that opens it.
+    #[error("line {0} opens a parenthesis that nothing closes: write ) where the record ends that begins there")]
+    Unclosed(usize),
     /// A record is longer than DNS has them.
     #[error("the zone cannot be read: {0}")]
     Long(&'static str),
@@ -167,8 +172,11 @@ fn own<N: ToName, D: ComposeRecordData>(record: &Record<N, D>, apex: &Owner) -> 
 /// A text of records, whose names belong to this one unless they end with a dot.
 ///
 /// # Errors
-/// [`ZoneError::Origin`].
+/// [`ZoneError::Origin`], [`ZoneError::Unclosed`].
 pub(crate) fn zonefile(text: &[u8], origin: &Owner) -> Result<Zonefile, ZoneError> {
+    if let Some(line) = parentheses::unclosed(text) {
+        return Err(ZoneError::Unclosed(line));
+    }
     let unnamed = |_| ZoneError::Origin(origin.to_string());
     let name: Name<Bytes> = Name::from_octets(origin.wire().into()).map_err(unnamed)?;
     let mut file = Zonefile::with_capacity(text.len());

@@ -11,6 +11,9 @@ fn what_is_no_zone_is_explained() {
             "the zone cannot be read beyond line and column {what}: write what is there, or before, as section 5 of RFC 1035 has it"
         )
     };
+    let unclosed = |line: usize| {
+        format!("line {line} opens a parenthesis that nothing closes: write ) where the record ends that begins there")
+    };
     let outside = "www.other. is not in the zone example.: leave it out, or end its name as that of the zone ends; --origin says which zone it is";
     let start =
         "the zone has no SOA record at its top, example., or several: write one there; --origin says which zone it is";
@@ -32,6 +35,10 @@ fn what_is_no_zone_is_explained() {
         (format!("{START}www A 192.0.2.256\n"), "example.", &syntax("4:1: expected IPv4 address")),
         (format!("{START}www A 192.0.2.1 2\n"), "example.", &syntax("3:17: trailing tokens")),
         (format!("{START}www NOTYPE 1\n"), "example.", &syntax("3:11: expected rtype")),
+        (format!("{START}www A 192.0.2.1\n(\n"), "example.", &unclosed(4)),
+        (format!("{START}www A 192.0.2.1 (\nmail A 192.0.2.2\n"), "example.", &unclosed(3)),
+        (format!("{START}www TXT ( \"(\" ; )\n"), "example.", &unclosed(3)),
+        (format!("{START}www A 192.0.2.1 )\n"), "example.", &syntax("3:17: unbalanced parens")),
         (format!("{START}$GENERATE 1-9 host-$ A 192.0.2.$\n"), "example.", &syntax("3:11: unknown control: $GENERATE")),
     ] {
         let said = Zone::parse(text.as_bytes(), origin).unwrap_err().to_string();
