@@ -16,7 +16,9 @@ pub(crate) struct Hosts {
     pub(crate) tool: bool,
     pub(crate) provider: bool,
     pub(crate) knot: bool,
-    /// Whether that Knot DNS tests key stores, which the release's may be too old for.
+    /// Whether there is that of the system's own release, too, which may be an older one.
+    pub(crate) release_knot: bool,
+    /// Whether the newest Knot DNS tests key stores, which the release's may be too old for.
     pub(crate) key_stores: bool,
     pub(crate) bind: bool,
     pub(crate) unbound: bool,
@@ -34,8 +36,8 @@ const KNOT: [(&str, &str); 6] = [
     ("bin", "ldns-verify-zone"),
 ];
 
-/// The folder, in that of all others, of a Knot DNS that is newer than the release's. `theta_knot::places` has it, too.
-const NEWER_KNOT: &str = "knot";
+/// The folder, in that of all others, of the newest Knot DNS, where that is newer than the release's. `theta_knot::places` has it, too.
+pub(crate) const NEWEST_KNOT: &str = "knot";
 
 /// Why there is no demonstration of an RPKI.
 pub(crate) const NO_RPKI: &str = "Debian's packages rpki-client and rsync are missing and cannot be had: install them";
@@ -46,13 +48,16 @@ pub(crate) const NO_KNOT: &str = "Debian's packages knot, knot-dnsutils and ldns
 impl Hosts {
     /// Those of this folder, or of the system.
     fn of(kept: Option<&Path>) -> Self {
+        let newest = kept.map(|kept| kept.join(NEWEST_KNOT));
+        let release_knot = knot_runs(kept);
         Self {
             unpacked: kept.map(Path::to_owned),
             tool: tool_runs(kept),
             provider: provider_loads(kept),
-            knot: knot_runs(kept),
+            knot: release_knot || newest.as_deref().is_some_and(|newest| knot_runs(Some(newest))),
+            release_knot,
             key_stores: tests_key_stores(kept)
-                || kept.is_some_and(|kept| tests_key_stores(Some(&kept.join(NEWER_KNOT)))),
+                || newest.as_deref().is_some_and(|newest| tests_key_stores(Some(newest))),
             bind: bind_runs(kept),
             unbound: unbound_runs(kept),
             ssh: ssh_runs(kept),
@@ -65,6 +70,8 @@ impl Hosts {
         let tool = "the PKCS#11 module with pkcs11-tool: it is missing, and Debian's package opensc cannot be had";
         let provider = "the PKCS#11 module with OpenSSL: Debian's package pkcs11-provider is missing and cannot be had";
         let knot = "the PKCS#11 module and zones with Knot DNS: Debian's packages knot, knot-dnsutils and ldnsutils are missing and cannot be had";
+        let release_knot = "an operator's agent with the release's own Knot DNS, beside the newest one: Debian's packages knot, knot-dnsutils and \
+                            ldnsutils cannot be had in its version";
         let key_stores = "the PKCS#11 module with Knot's own tests of key stores: Knot DNS 3.4 (Debian's stable) is missing and cannot be had";
         let bind = "the PKCS#11 module with BIND: version 9.20 (Debian's packages bind9, bind9-utils and bind9-dnsutils, from backports where the release has \
                     an older one), pkcs11-provider or ldnsutils are missing and cannot be had";
@@ -77,6 +84,7 @@ impl Hosts {
             (self.tool, ("opensc::", tool)),
             (self.provider, ("pkcs11_provider::", provider)),
             (self.knot, ("knot::", knot)),
+            (self.release_knot, ("digests_of_the_releases_own_knot_", release_knot)),
             (self.key_stores, ("key_stores::", key_stores)),
             // Its keys are there by the provider, and its zones are verified as those of Knot.
             (self.bind && self.provider && self.knot, ("bind::", bind)),
@@ -115,8 +123,11 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
         unpack_all(kept, &with_libraries_of(&["knot", "knot-dnsutils", "ldnsutils"]))?;
     }
     if !Hosts::of(Some(kept)).key_stores {
-        let place = kept.join(NEWER_KNOT);
-        println!("unpacking Knot DNS of Debian's stable into {}, once: it tests key stores", place.display());
+        let place = kept.join(NEWEST_KNOT);
+        println!(
+            "unpacking Knot DNS of Debian's stable into {}, once: tests and demonstration run with it",
+            place.display()
+        );
         unpack_stable(&place, &["knot", "knot-keymgr", "knot-dnsutils", "ldnsutils"], &KNOT)?;
         // Programs that do not run would be found all the same.
         if !tests_key_stores(Some(&place)) {
@@ -149,6 +160,7 @@ pub(crate) fn pkcs11_hosts(kept: &Path) -> Result<Hosts, String> {
         tool: own.tool || found.tool,
         provider: own.provider || found.provider,
         knot: own.knot || found.knot,
+        release_knot: own.release_knot || found.release_knot,
         key_stores: own.key_stores || found.key_stores,
         bind: own.bind || found.bind,
         unbound: own.unbound || found.unbound,

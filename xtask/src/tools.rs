@@ -11,6 +11,10 @@ use crate::{debian, packages, steps::run};
 
 const DENY_VERSION: &str = "0.20.2";
 const PYTHON_PKCS11_VERSION: &str = "0.10.0";
+/// The folder of Debian's packages of programs that use tokens. **Raise its number when other packages are unpacked, or in another way** (`debian.rs`,
+/// `packages.rs`): what an earlier state has unpacked may lack some, or find its libraries elsewhere. `theta_knot::places` looks in the same folder. Those
+/// of lower numbers (at first there was none) are left alone, since another clone may be at a state that uses them.
+const HOSTS: &str = "pkcs11-hosts-2";
 /// The same as `theta_chain::net::COMETBFT`, which looks for it there.
 const COMETBFT_VERSION: &str = "0.38.26";
 
@@ -72,12 +76,12 @@ pub(crate) fn prometheus() -> Result<Option<PathBuf>, String> {
 
 /// Programs that use the PKCS#11 module, for its tests.
 pub(crate) fn pkcs11_hosts() -> Result<debian::Hosts, String> {
-    debian::pkcs11_hosts(&cache()?.join("pkcs11-hosts"))
+    debian::pkcs11_hosts(&cache()?.join(HOSTS))
 }
 
 /// Makes sure that SoftHSM is there, if it can be had.
 pub(crate) fn softhsm() -> Result<bool, String> {
-    debian::softhsm(&cache()?.join("pkcs11-hosts"))
+    debian::softhsm(&cache()?.join(HOSTS))
 }
 
 /// The program of CometBFT: from PATH if that has version 0.38, else built from its sources by Go; `None` where there is no Go to build it.
@@ -266,4 +270,20 @@ pub(crate) fn tidy_up(root: &Path) {
 /// Where cargo puts what it builds.
 pub(crate) fn target(root: &Path) -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever runs the tests without `cargo xtask test` has the programs that were unpacked all the same.
+    #[test]
+    fn what_is_unpacked_is_where_tests_look() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let places = fs::read_to_string(root.join("apps/dnssec/knot/src/places.rs")).unwrap();
+        let newest = debian::NEWEST_KNOT;
+        for line in [format!("KEPT: &str = \"thetacrypt/{HOSTS}\";"), format!("NEWEST_KNOT: &str = \"{newest}\";")] {
+            assert_eq!(places.matches(&line).count(), 1, "{line}");
+        }
+    }
 }

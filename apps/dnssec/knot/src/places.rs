@@ -12,11 +12,11 @@ use crate::KnotError;
 /// had to.
 pub const UNPACKED: &str = "THETA_PKCS11_HOSTS";
 
-/// Where they unpack them, in the user's cache folder.
-const KEPT: &str = "thetacrypt/pkcs11-hosts";
+/// Where they unpack them, in the user's cache folder. `xtask/src/tools.rs` has the same name, and says when its number is raised.
+const KEPT: &str = "thetacrypt/pkcs11-hosts-2";
 
-/// The folder in there of a Knot DNS that is newer than the release's, which has its own libraries.
-const NEWER_KNOT: &str = "knot";
+/// The folder in there of the newest Knot DNS, where that is newer than the release's: it has its own libraries.
+const NEWEST_KNOT: &str = "knot";
 
 /// Where daemons are, which only root has in PATH.
 const DAEMONS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -56,9 +56,16 @@ pub struct Places {
 }
 
 impl Places {
-    /// Those of this machine: [`UNPACKED`], the user's cache folder, `PATH`, and where daemons are.
+    /// Those of this machine: [`UNPACKED`], the user's cache folder, `PATH`, and where daemons are. Before all of them is the newest Knot DNS, if one was
+    /// unpacked that is newer than the release's.
     #[must_use]
     pub fn of_this_machine() -> Self {
+        Self::of_the_release().with_newest_knot()
+    }
+
+    /// The same with the Knot DNS of the system's own release, which may be an older one.
+    #[must_use]
+    pub fn of_the_release() -> Self {
         let said = env::var_os(UNPACKED).map(PathBuf::from);
         let given = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = given.or_else(|| env::home_dir().map(|home| home.join(".cache")));
@@ -69,12 +76,10 @@ impl Places {
         Self { unpacked, path }
     }
 
-    /// The same, and before them a Knot DNS of a newer release, if one was unpacked: the release's may be too old for its own tests of key stores.
-    #[must_use]
-    pub fn with_newer_knot() -> Self {
-        let Self { unpacked, path } = Self::of_this_machine();
-        let newer = unpacked.iter().map(|tree| tree.join(NEWER_KNOT)).filter(|folder| folder.is_dir());
-        Self { unpacked: newer.chain(unpacked.iter().cloned()).collect(), path }
+    fn with_newest_knot(self) -> Self {
+        let Self { unpacked, path } = self;
+        let newest = unpacked.iter().map(|tree| tree.join(NEWEST_KNOT)).filter(|folder| folder.is_dir());
+        Self { unpacked: newest.chain(unpacked.iter().cloned()).collect(), path }
     }
 
     /// Makes sure that all of these programs are there and start.
@@ -169,6 +174,24 @@ mod tests {
         assert_eq!(Path::new(found.get_program()), tools.join("kdig").as_path());
         let said: Vec<_> = found.get_envs().collect();
         assert_eq!(said, [(OsStr::new("LD_LIBRARY_PATH"), Some(libraries.as_os_str()))]);
+    }
+
+    #[test]
+    fn the_newest_knot_comes_before_that_of_the_release() {
+        let dir = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| dir.path().join(name));
+        let newest = second.join(NEWEST_KNOT);
+        for tree in [&first, &second, &newest] {
+            fs::create_dir_all(tree.join("usr/sbin")).unwrap();
+            fs::write(tree.join("usr/sbin/knotd"), "").unwrap();
+        }
+        fs::write(first.join("usr/sbin/named"), "").unwrap();
+        let release = Places { unpacked: vec![first.clone(), second], path: Vec::new() };
+        let found = |places: &Places, name: &str| places.find(name).unwrap().0;
+        assert_eq!(found(&release, "knotd"), first.join("usr/sbin/knotd"));
+        let all = release.with_newest_knot();
+        assert_eq!(found(&all, "knotd"), newest.join("usr/sbin/knotd"));
+        assert_eq!(found(&all, "named"), first.join("usr/sbin/named"), "what it does not have is where it was");
     }
 
     #[test]

@@ -86,6 +86,21 @@ impl Knot {
         Ok(knot)
     }
 
+    /// The version of the Knot DNS in these places, such as 3.4.6.
+    ///
+    /// # Errors
+    /// [`KnotError`]: it is not there, or does not say its version.
+    pub fn version(places: &Places) -> Result<String, KnotError> {
+        places.check(&["knotd"])?;
+        let output = places.command("knotd").arg("--version").stdin(Stdio::null()).output();
+        let output = output.map_err(|reason| KnotError::Start { program: "knotd".to_owned(), reason })?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        version_in(&said).map(str::to_owned).ok_or_else(|| {
+            let command = "knotd --version".to_owned();
+            KnotError::Tool { command, status: output.status, said: said.trim().to_owned() }
+        })
+    }
+
     fn await_ready(&mut self, patience: Duration) -> Result<(), KnotError> {
         let deadline = Instant::now() + patience;
         loop {
@@ -224,6 +239,13 @@ impl Drop for Knot {
     }
 }
 
+/// The version in what Knot says of itself: `knotd, Knot DNS 3.4.6`, or before 3.4 `knotd (Knot DNS), version 3.2.6`.
+fn version_in(said: &str) -> Option<&str> {
+    said.split_whitespace()
+        .last()
+        .filter(|word| said.contains("Knot DNS") && word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Knot leaves the last dot out of names of files.
 fn zone_file(folder: &Path, zone: &str) -> PathBuf {
     folder.join("zones").join(format!("{}.zone", zone.trim_end_matches('.')))
@@ -307,6 +329,19 @@ mod tests {
         assert!(child.try_wait().unwrap().is_none());
         assert!(!child.wait().unwrap().success());
         assert!(!Path::new(&format!("/proc/{pid}/exe")).exists());
+    }
+
+    #[test]
+    fn versions_are_said_in_two_ways() {
+        for (said, version) in [
+            ("knotd (Knot DNS), version 3.2.6\n", Some("3.2.6")),
+            ("knotd, Knot DNS 3.4.6\n", Some("3.4.6")),
+            ("knotd, Knot DNS\n", None),
+            ("BIND 9.20.23\n", None),
+            ("", None),
+        ] {
+            assert_eq!(version_in(said), version, "{said}");
+        }
     }
 
     #[test]

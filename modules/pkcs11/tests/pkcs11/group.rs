@@ -89,11 +89,7 @@ pub(crate) fn succeeds(mut command: Command) -> String {
 
 /// A program of a host, in the group's directory, with the module's configuration.
 pub(crate) fn host_program(group: &Group, name: &str) -> Command {
-    program_in(&Places::of_this_machine(), group, name)
-}
-
-/// The same from other places.
-pub(crate) fn program_in(places: &Places, group: &Group, name: &str) -> Command {
+    let places = Places::of_this_machine();
     places.check(&[name]).unwrap();
     configured(group, places.command(name))
 }

@@ -42,10 +42,15 @@ pub(crate) fn start(group: &Group, algorithm: &str) -> Knot {
 
 /// The same with an algorithm, after which other lines of the policy may come, and with these records.
 fn start_with(group: &Group, algorithm: &str, records: &str) -> Knot {
+    start_in(&Places::of_this_machine(), group, algorithm, records)
+}
+
+/// The same of these places.
+fn start_in(places: &Places, group: &Group, algorithm: &str, records: &str) -> Knot {
     let config = config(group, algorithm);
     let setup = Setup { folder: group.path(), zone: ZONE, records, config: &config };
     // It signs before it takes commands.
-    Knot::start_within(&Places::of_this_machine(), setup, 3 * PATIENCE).unwrap()
+    Knot::start_within(places, setup, 3 * PATIENCE).unwrap()
 }
 
 /// What the server is told of keys and zone.

@@ -9,7 +9,10 @@ use std::{
 use clap::ValueEnum;
 use theta::{connect, exit::Failure, output::Output};
 use theta_cluster::Show;
-use theta_knot::{places::Places, server::PROGRAMS};
+use theta_knot::{
+    places::Places,
+    server::{Knot, PROGRAMS},
+};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
@@ -131,6 +134,13 @@ pub(super) struct Grid {
     rows: UnboundedSender<Row>,
 }
 
+/// What all points are measured with.
+struct Found {
+    places: Places,
+    /// The version of Knot DNS.
+    knot: String,
+}
+
 /// What one point is about, besides who signs.
 #[derive(Clone, Copy)]
 struct Wanted {
@@ -157,56 +167,56 @@ impl Grid {
     pub(super) fn measure(&self) -> Result<(), Failure> {
         let places = Places::of_this_machine();
         places.check(&PROGRAMS).map_err(|error| failure(&error))?;
+        let knot = Knot::version(&places).map_err(|error| failure(&error))?;
+        self.show.say(format_args!("Knot DNS {knot}"));
+        let found = Found { places, knot };
         let runtime = connect::runtime()?;
         // Nobody is left to be told that nobody is.
         let _ =
-            self.all(&places, |dir, size| runtime.block_on(GroupSigner::start(&self.program, dir, size, &self.args)));
+            self.all(&found, |dir, size| runtime.block_on(GroupSigner::start(&self.program, dir, size, &self.args)));
         Ok(())
     }
 
-    fn all(
-        &self,
-        places: &Places,
-        start: impl Fn(&Path, GroupSize) -> Result<GroupSigner, Failure>,
-    ) -> Result<(), Left> {
+    fn all(&self, found: &Found, start: impl Fn(&Path, GroupSize) -> Result<GroupSigner, Failure>) -> Result<(), Left> {
         for beside in &self.args.beside {
             let signer = match beside {
-                Beside::Softhsm if !places.has(SOFTHSM) => {
+                Beside::Softhsm if !found.places.has(SOFTHSM) => {
                     self.show.say("SoftHSM is left out: install Debian's package softhsm2");
                     continue;
                 }
                 Beside::Softhsm => Signer::Softhsm,
                 Beside::Files => Signer::Files,
             };
-            self.by(&signer, places)?;
+            self.by(&signer, found)?;
         }
         for size in &self.args.groups {
             self.show.act(format_args!("A group, any {} of {}", size.k, size.n));
             match start(&self.folder.join(size.to_string()), *size) {
-                Ok(group) => self.by(&Signer::Group(group), places)?,
-                Err(failure) => self.without(*size, &failure)?,
+                Ok(group) => self.by(&Signer::Group(group), found)?,
+                Err(failure) => self.without(*size, &found.knot, &failure)?,
             }
         }
         Ok(())
     }
 
     /// All zones and algorithms by one signer.
-    fn by(&self, signer: &Signer, places: &Places) -> Result<(), Left> {
+    fn by(&self, signer: &Signer, Found { places, knot }: &Found) -> Result<(), Left> {
         for (number, wanted) in self.wanted(|algorithm| signer.can_look_ahead(algorithm)).enumerate() {
             let Wanted { algorithm, names, way } = wanted;
             self.show.say(format_args!("{}, {algorithm}, {names} names, look-ahead {way} ...", signer.name()));
             let folder = self.folder.join(format!("{}-{number}", signer.name().replace(' ', "")));
             let is_ahead = way == LookAhead::On;
             let point = Point { places, folder: &folder, algorithm, names, is_ahead, args: &self.args };
-            self.tell(point.measure(signer))?;
+            self.tell(Row { knot: knot.clone(), ..point.measure(signer) })?;
         }
         Ok(())
     }
 
     /// The same by a group that does not come into being.
-    fn without(&self, size: GroupSize, failure: &Failure) -> Result<(), Left> {
+    fn without(&self, size: GroupSize, knot: &str, failure: &Failure) -> Result<(), Left> {
         self.wanted(Algorithm::sends_digests).try_for_each(|Wanted { algorithm, names, way }| {
             self.tell(Row {
+                knot: knot.to_owned(),
                 signer: size.name(),
                 algorithm: algorithm.to_string(),
                 look_ahead: way == LookAhead::On,

@@ -9,6 +9,8 @@ use theta::{
 /// What came of one point.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Row {
+    /// The version of Knot DNS, such as 3.4.6.
+    pub(crate) knot: String,
     /// Who signs: a group as `2 of 3`, `softhsm` or `files`.
     pub(crate) signer: String,
     /// The algorithm.
@@ -76,6 +78,8 @@ impl Rows {
         }
         self.output.result(&self.all, |out| {
             writeln!(out)?;
+            // All are of one.
+            self.all.first().map_or(Ok(()), |row| writeln!(out, "Knot DNS {}", row.knot))?;
             let columns = [
                 "signed by",
                 "algorithm",

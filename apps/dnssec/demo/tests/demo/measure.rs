@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
+use theta_knot::{places::Places, server::Knot};
 
 use crate::{for_people, program};
 
@@ -27,7 +28,9 @@ fn a_small_zone_is_measured() {
     let rows = rows("--names 20 --algorithms ed25519 --groups 2of3 --beside files --changes 2");
     let signers: Vec<_> = rows.iter().map(|row| row["signer"].as_str().unwrap()).collect();
     assert_eq!(signers, ["files", "2 of 3"]);
+    let knot = Knot::version(&Places::of_this_machine()).unwrap();
     for row in &rows {
+        assert_eq!(row["knot"], knot.as_str(), "{row}");
         // An address and a denial for each name and the name server's, and what the zone itself has: keys, SOA, NS, denial.
         let signatures = row["signatures"].as_u64().unwrap();
         assert!((46..=50).contains(&signatures), "{row}");
@@ -70,6 +73,10 @@ fn what_was_measured_is_kept_when_it_is_told_to_end() {
     let all = format!("-{}", measure.id());
     assert!(Command::new("kill").args(["-TERM", "--", &all]).status().unwrap().success());
     let rest: Vec<String> = lines.collect();
+    assert!(
+        rest.iter().any(|line| *line == format!("Knot DNS {}", Knot::version(&Places::of_this_machine()).unwrap())),
+        "{rest:?}"
+    );
     assert!(
         rest.iter().any(|line| line.starts_with("files") && line.contains(" 20 ") && line.contains(" ms ")),
         "{rest:?}"

@@ -12,11 +12,11 @@ use theta_dnssec::{
     digests::Guesses,
     sources::{CopyFrom, Sources},
 };
-use theta_knot::server::Knot;
+use theta_knot::{places::Places, server::Knot};
 use tokio::runtime::Runtime;
 
 use self::named::{await_named, named};
-use super::{PATIENCE, RECORDS, start_with};
+use super::{PATIENCE, RECORDS, start_in};
 use crate::{
     generation::{RSA, pooled, pooled_rsa},
     group::{log, until},
@@ -170,13 +170,14 @@ fn in_force(group: &Group, nodes: RangeInclusive<u16>, key: &str, operation: &st
 
 /// Has the zone of these records signed where these nodes ask agents.
 fn signed_zone(
+    places: &Places,
     algorithm: &Algorithm<'_>,
     nodes: RangeInclusive<u16>,
     records: &str,
     nsec3: Option<&Parameters>,
 ) -> Zone {
     let (group, agents) = prepared((algorithm.suite, algorithm.operation), nodes, records, nsec3, "");
-    let knot = start_with(&group, algorithm.knot, records);
+    let knot = start_in(places, &group, algorithm.knot, records);
     until("nobody objects, and the zone is signed", PATIENCE, || {
         assert!(!log(&group).contains("agent zone"), "{}", log(&group));
         knot.is_signed()
@@ -194,9 +195,11 @@ pub(super) fn set(knot: &Knot, record: &[&str]) -> bool {
 
 /// The name server is one of the operators', or has been taken over: what is not in the others' copies of the zone is not signed. Node 1
 /// lets everything pass, and is named for that.
-fn nobody_signs_foreign_records(algorithm: &Algorithm<'_>) {
+fn nobody_signs_foreign_records(places: &Places, algorithm: &Algorithm<'_>) {
     let Algorithm { number, .. } = algorithm;
-    let Zone { group, knot, agents } = signed_zone(algorithm, OTHERS, RECORDS, None);
+    let Zone { group, knot, agents } = signed_zone(places, algorithm, OTHERS, RECORDS, None);
+    let version = Knot::version(places).unwrap();
+    assert!(knot.said().contains(&format!("Knot DNS {version} starting")), "{version}: {}", knot.said());
     knot.verify().unwrap();
     let signed = format!("A {number} 2 ");
     assert!(knot.ask("www.example.").unwrap().contains(&signed), "{}", knot.said());
@@ -235,16 +238,24 @@ pub(super) const ED25519: Algorithm<'static> = Algorithm {
     objection: "there is no victim.example. A in the zone",
 };
 
+const P256: Algorithm<'static> = Algorithm {
+    number: "13",
+    knot: "ecdsap256sha256",
+    suite: "ecdsa-p256",
+    operation: "sign-digest",
+    objection: "no record set of the zone has this digest with times of now",
+};
+
 #[test]
 fn nobody_signs_what_is_not_in_the_operators_copies_of_the_zone() {
-    nobody_signs_foreign_records(&ED25519);
+    nobody_signs_foreign_records(&Places::of_this_machine(), &ED25519);
 }
 
 /// Nobody lets everything pass. Knot has the denials of before signed once more, which are in no copy any more: that of the top, since the new name
 /// is the first after it, and that of a name that gets another type of records.
 #[test]
 fn first_names_and_new_types_are_signed_where_all_nodes_ask_agents() {
-    let Zone { group, knot, agents } = signed_zone(&ED25519, 1..=4, RECORDS, None);
+    let Zone { group, knot, agents } = signed_zone(&Places::of_this_machine(), &ED25519, 1..=4, RECORDS, None);
     knot.verify().unwrap();
     let mut records = RECORDS.to_owned();
     for record in [["b", "1", "A", "192.0.2.7"], ["www", "1", "TXT", "new"], ["a", "1", "A", "192.0.2.8"]] {
@@ -267,25 +278,21 @@ fn first_names_and_new_types_are_signed_where_all_nodes_ask_agents() {
 /// The nodes see digests alone, and their agents find out what they are of.
 #[test]
 fn p256_digests_of_foreign_records_are_refused() {
-    nobody_signs_foreign_records(&Algorithm {
-        number: "13",
-        knot: "ecdsap256sha256",
-        suite: "ecdsa-p256",
-        operation: "sign-digest",
-        objection: "no record set of the zone has this digest with times of now",
-    });
+    nobody_signs_foreign_records(&Places::of_this_machine(), &P256);
+}
+
+/// The Knot DNS of the system's own release, which is an older one where the newest was unpacked beside it.
+#[test]
+fn digests_of_the_releases_own_knot_are_recognised_and_foreign_ones_refused() {
+    nobody_signs_foreign_records(&Places::of_the_release(), &P256);
 }
 
 /// One key signs everything, and its nodes see digests, too.
 #[test]
 fn rsa_digests_of_foreign_records_are_refused() {
-    nobody_signs_foreign_records(&Algorithm {
-        number: "8",
-        knot: "rsasha256\n    single-type-signing: on",
-        suite: "sh00-pkcs1-sha256",
-        operation: "sign-digest",
-        objection: "no record set of the zone has this digest with times of now",
-    });
+    let algorithm =
+        Algorithm { number: "8", knot: "rsasha256\n    single-type-signing: on", suite: "sh00-pkcs1-sha256", ..P256 };
+    nobody_signs_foreign_records(&Places::of_this_machine(), &algorithm);
 }
 
 /// What Knot has in its policy for it.
@@ -294,7 +301,8 @@ const NSEC3: &str = "\n    nsec3: on\n    nsec3-salt-length: 0";
 /// A zone that denies names by their hashes. These lines of Knot's policy make it another ring, with what the operators say of that.
 fn hashes_are_those_of_the_copies(algorithm: &Algorithm<'_>, others: &[(&str, &str)]) {
     let records = format!("{RECORDS}{MORE}");
-    let Zone { group, knot, agents } = signed_zone(algorithm, OTHERS, &records, Some(&Parameters::default()));
+    let Zone { group, knot, agents } =
+        signed_zone(&Places::of_this_machine(), algorithm, OTHERS, &records, Some(&Parameters::default()));
     knot.verify().unwrap();
     let before = fs::read_to_string(knot.zone_file()).unwrap();
     assert!(before.contains("NSEC3PARAM\t1 0 0 -") && !before.contains("\tNSEC\t"), "{before}");
@@ -327,9 +335,6 @@ fn a_zone_with_nsec3_is_signed_from_the_operators_copies() {
 
 #[test]
 fn p256_digests_of_nsec3_are_recognised() {
-    let none = "no record set of the zone has this digest with times of now";
-    let knot = format!("ecdsap256sha256{NSEC3}");
-    let (number, suite, operation) = ("13", "ecdsa-p256", "sign-digest");
-    let algorithm = Algorithm { number, knot: &knot, suite, operation, objection: none };
-    hashes_are_those_of_the_copies(&algorithm, &[("nsec3-opt-out: on", none)]);
+    let algorithm = Algorithm { knot: &format!("{}{NSEC3}", P256.knot), ..P256 };
+    hashes_are_those_of_the_copies(&algorithm, &[("nsec3-opt-out: on", P256.objection)]);
 }

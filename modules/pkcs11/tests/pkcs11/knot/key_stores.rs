@@ -2,12 +2,10 @@
 
 use std::fs;
 
-use theta_knot::places::Places;
-
 use super::{bindings, config};
 use crate::{
     generation::ready,
-    group::{log, program_in, succeeds},
+    group::{host_program, log, succeeds},
     harness::Group,
 };
 
@@ -29,7 +27,7 @@ fn tested(group: &Group, words: &[&str]) -> Vec<Vec<String>> {
     fs::create_dir_all(&folder).unwrap();
     let database = format!("database:\n  storage: \"{}\"\n", folder.display());
     fs::write(folder.join("keymgr.conf"), database + &config(group, "ed25519")).unwrap();
-    let mut keymgr = program_in(&Places::with_newer_knot(), group, "keymgr");
+    let mut keymgr = host_program(group, "keymgr");
     keymgr.arg("-c").arg(folder.join("keymgr.conf")).arg("threshold").args(words);
     let said = succeeds(keymgr);
     let table = said.lines().skip_while(|line| !line.starts_with("Algorithm "));
