@@ -7,7 +7,7 @@ mod liar;
 mod offline;
 mod passive;
 mod primary;
-mod resume;
+pub(crate) mod resume;
 mod rollover;
 mod transfers;
 mod two_of_two;

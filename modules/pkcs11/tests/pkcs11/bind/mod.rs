@@ -3,6 +3,7 @@
 mod agents;
 mod hashed;
 mod offline;
+mod resume;
 mod rollover;
 mod server;
 

@@ -129,7 +129,7 @@ impl Bind {
     }
 
     /// One of the tools, in the server's folder.
-    fn tool(&self, name: &str, words: &[&str]) -> Command {
+    pub(super) fn tool(&self, name: &str, words: &[&str]) -> Command {
         let mut tool = self.places.command(name);
         tool.args(words).current_dir(&self.folder).stdin(Stdio::null());
         tool

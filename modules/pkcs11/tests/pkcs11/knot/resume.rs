@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, File},
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
 };
 
 use super::{PATIENCE, start_with};
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The command that watches, which is killed when this is dropped.
-struct Watch(Child);
+pub(crate) struct Watch(Child);
 
 impl Drop for Watch {
     fn drop(&mut self) {
@@ -24,21 +24,26 @@ impl Drop for Watch {
 }
 
 impl Watch {
-    /// Has `knotc`, with these words, run whenever enough nodes are back. What it says is in `watch.out`.
-    fn start(group: &Group, words: &[&str]) -> Self {
-        let knotc = host_program(group, "knotc");
+    /// Has this command run whenever enough nodes are back. What is said is in `watch.out`.
+    pub(crate) fn start(group: &Group, run: &Command) -> Self {
+        let options = ["--config", "pkcs11.toml", "--every", "500ms", "--timeout", "2s"];
+        Self::start_with(group, &options, run)
+    }
+
+    /// The same with these options.
+    pub(crate) fn start_with(group: &Group, options: &[&str], run: &Command) -> Self {
         let mut watch = command(group, EXE);
         // Where the libraries of a program are that was unpacked.
-        watch.envs(knotc.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let options = ["--config", "pkcs11.toml", "--client", "host.client", "--every", "500ms", "--timeout", "2s"];
-        watch.args(["pkcs11", "watch"]).args(options).arg("--").arg(knotc.get_program()).args(words);
+        watch.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        watch.args(["pkcs11", "watch", "--client", "host.client"]).args(options);
+        watch.arg("--").arg(run.get_program()).args(run.get_args());
         let out = File::create(group.path().join("watch.out")).unwrap();
         let child = watch.stdin(Stdio::null()).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
         Self(child)
     }
 }
 
-fn watched(group: &Group) -> String {
+pub(crate) fn watched(group: &Group) -> String {
     fs::read_to_string(group.path().join("watch.out")).unwrap_or_default()
 }
 
@@ -49,7 +54,9 @@ fn what_could_not_be_signed_is_signed_when_the_nodes_are_back() {
     let mut group = pooled("zone-ecdsa-p256-1=ecdsa-p256,zone-ecdsa-p256-2=ecdsa-p256", "timeout_ms = 6000\n");
     let knot = start_with(&group, "ecdsap256sha256", super::RECORDS);
     knot.await_signed(PATIENCE).unwrap();
-    let watch = Watch::start(&group, &["-c", "knot.conf", "-b", "-t", "60", "zone-reload", "example."]);
+    let mut knotc = host_program(&group, "knotc");
+    knotc.args(["-c", "knot.conf", "-b", "-t", "60", "zone-reload", "example."]);
+    let watch = Watch::start(&group, &knotc);
 
     (2..=4).for_each(|node| group.kill(node));
     until("it is seen that too few are there", PATIENCE, || watched(&group).contains("too few nodes are there"));
