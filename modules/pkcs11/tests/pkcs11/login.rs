@@ -5,6 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
+    command::check,
     group::{configure, log, until, with_keys},
     harness::Group,
     host::Host,
@@ -101,6 +102,13 @@ fn a_passphrase_is_a_pin() {
     fs::rename(group.path().join("locked.client"), group.path().join("host.client")).unwrap();
     configure(&group, "pin = \"passphrase\"\n");
     takes_this_pin_alone(&group, "correct horse battery", &["", "correct horse"]);
+    // The command that plays a host has the PIN from a file.
+    let config = group.path().join("pkcs11.toml");
+    let check = |words: &[&str]| check(&group, ("THETA_PKCS11_CONFIG", config.to_str().unwrap()), words);
+    let seen = check(&["--pin-file", "passphrase", "--key", "ed"]).ok().text();
+    assert!(seen.contains("has 7 keys that sign") && seen.contains("ed: CKM_EDDSA; signed and verified in "), "{seen}");
+    check(&["--key", "ed"]).fails(2, &["wants a PIN: name with --pin-file"]);
+    check(&["--pin-file", "weak"]).fails(2, &["cannot log in: the PIN is neither"]);
     // Keys are made after a login alone, also those that the group makes for it.
     configure(&group, "pin = \"passphrase\"\npool = \"zone\"\n");
     let mut host = Host::ready(&group);

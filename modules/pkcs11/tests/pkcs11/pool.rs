@@ -37,7 +37,7 @@ fn a_pool_is_filled_to_its_level() {
         (&empty["pool"], &empty["token"], &empty["suites"]),
         (&"zone".into(), &"theta-group".into(), &json!([]))
     );
-    let filled = pool(&group, &["--level", "2"]);
+    let filled = pool(&group, &["--level", "2", "--patience", "3m"]);
     assert_eq!(filled["made"].as_array().unwrap().len(), 4, "{filled}");
     assert_eq!((counts(&filled, "ecdsa-p256"), counts(&filled, "frost-ed25519")), ([2, 0, 0], [2, 0, 0]));
     assert_eq!(pool(&group, &["--level", "2"])["made"], json!([]));
@@ -129,6 +129,8 @@ fn what_is_wrong_with_a_pool_is_said() {
     let two = format!("{token}pool = \"a\"\n{token}pool = \"b\"\n");
     fails("two.toml", &two, &[], 2, "there are the pools a, b: name one with --pool");
     fails("two.toml", &two, &["--pool", "c"], 2, "there is no such pool");
+    let one = group.theta(&["pkcs11", "pool", "--config", "two.toml", "--pool", "b", "--json"]).ok().json();
+    assert_eq!((&one["pool"], &one["suites"]), (&"b".into(), &json!([])), "{one}");
     let one = format!("{token}pool = \"a\"\nbindings = \"damaged.toml\"\n");
     fails("one.toml", &one, &["--level", "1", "--suite", "sh00-pkcs1-sha256"], 2, "with --group");
     fails("one.toml", &one, &["--level", "1", "--suite", "bls04-bls12381-min-pk"], 2, "programs make keys of");

@@ -1,7 +1,7 @@
 //! Operators who do not trust the name server: their nodes sign what is in their own copies of the zone.
 
 pub(crate) mod named;
-mod program;
+pub(super) mod program;
 
 use std::{collections::BTreeMap, fs, ops::RangeInclusive, path::Path};
 
@@ -160,7 +160,7 @@ fn export_keys(group: &Group, names: &[String]) {
 }
 
 /// Waits until these nodes ask their agents about a key.
-fn in_force(group: &Group, nodes: RangeInclusive<u16>, key: &str, operation: &str) {
+pub(super) fn in_force(group: &Group, nodes: RangeInclusive<u16>, key: &str, operation: &str) {
     for node in nodes {
         let explain = format!("policy explain --ask {node} --client client --key {key} --operation {operation}");
         let explain: Vec<&str> = explain.split(' ').collect();

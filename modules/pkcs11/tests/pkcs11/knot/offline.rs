@@ -3,7 +3,6 @@
 
 use std::{fs, path::Path};
 
-use theta_dnssec::{consent::Terms, sources::Sources};
 use theta_knot::{
     places::Places,
     server::{Knot, Setup},
@@ -11,10 +10,11 @@ use theta_knot::{
 
 use super::{
     PATIENCE, RECORDS, ZONE,
-    agents::{prepared_with, sources},
+    agents::{in_force, program::Program},
     config,
 };
 use crate::{
+    generation::pooled,
     group::{host_program, log, succeeds},
     harness::Group,
 };
@@ -54,25 +54,32 @@ fn keymgr(group: &Group, folder: &Path, words: &[&str]) -> String {
     succeeds(keymgr)
 }
 
-/// Agents of the operators who have the key of the keys; they know what is asked for, if they are told.
+/// What operators say who have the key of the keys, with `theta-dnssec agent`: nothing is signed for more than a day but sets of keys, and those ahead.
+const AGREED: &str =
+    "--zone-file example.zone --most-days 1 --most-key-days 15 --key-days-ahead 31 --key-ttl 1 --most-hashes 20";
+
+/// Signs ahead where all nodes ask agents, which know what is asked for if they are told.
 fn signed_ahead(is_told: bool) -> (Group, Result<(), String>) {
-    let (group, agents) = prepared_with(("ecdsa-p256", "sign-digest"), 1..=4, RECORDS, "", |group, folder| {
-        let asked = request(group);
-        let zone_keys: String = asked
-            .split("DNSKEY")
-            .skip(1)
-            .map(|record| {
-                let data = record.split(')').next().unwrap().replace(['(', '\n', '\t'], " ");
-                format!("zsk {data}\n")
-            })
-            .collect();
-        let theirs = group.theta(&["keys", "export", "zone-ecdsa-p256-1", "--format", "dnskey"]).ok().text();
-        let keys = group.path().join("offline.keys");
-        fs::write(&keys, format!("ksk {theirs}{zone_keys}")).unwrap();
-        let terms = Terms { ahead_of_keys: (DAYS + 1) * 86_400, ..Terms::lasting(15 * 86_400) };
-        let key_request = is_told.then(|| group.path().join("zone-server/request.ksr"));
-        Sources { keys, terms, key_request, ..sources(group, folder, None) }
+    let group = pooled("zone-ecdsa-p256-1=ecdsa-p256", "");
+    let asked = request(&group);
+    let zone_keys: String = asked
+        .split("DNSKEY")
+        .skip(1)
+        .map(|record| {
+            let data = record.split(')').next().unwrap().replace(['(', '\n', '\t'], " ");
+            format!("zsk {data}\n")
+        })
+        .collect();
+    let theirs = group.theta(&["keys", "export", "zone-ecdsa-p256-1", "--format", "dnskey"]).ok().text();
+    group.file("zone.keys", format!("ksk {theirs}{zone_keys}"));
+    let request = format!(" --key-request {}", group.path().join("zone-server/request.ksr").display());
+    let options = AGREED.to_owned() + if is_told { &request } else { "" };
+    let agents = group.numbers().map(|node| {
+        fs::write(group.node_dir(node).join("example.zone"), RECORDS).unwrap();
+        Program::start(&group, node, &options)
     });
+    let agents: Vec<Program> = agents.collect();
+    in_force(&group, 1..=4, "zone-ecdsa-p256-1", "sign-digest");
     // Where the key of the keys is, there is no server.
     let config = config(&group, POLICY);
     let folder = group.path().join("key-server");
@@ -107,7 +114,7 @@ fn signed_ahead(is_told: bool) -> (Group, Result<(), String>) {
     (group, Ok(()))
 }
 
-/// With P-256 the nodes see digests, of signatures that begin in days and weeks.
+/// With P-256 the nodes see digests, of signatures that begin in days and weeks. Each operator runs the program.
 #[test]
 fn digests_of_what_an_offline_key_signs_ahead_are_recognised() {
     let (group, signed) = signed_ahead(true);

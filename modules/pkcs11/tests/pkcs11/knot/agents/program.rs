@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// A running agent. It ends when this is dropped, and with this process.
-struct Program(Child);
+pub(in crate::knot) struct Program(Child);
 
 impl Program {
     /// Starts it with these options beside those that all have, and has the operator's node ask it.
-    fn start(group: &Group, node: u16, options: &str) -> Self {
+    pub(in crate::knot) fn start(group: &Group, node: u16, options: &str) -> Self {
         let built = Path::new(EXE).with_file_name("theta-dnssec");
         assert!(built.is_file(), "{} is missing: cargo build --workspace --bins makes it", built.display());
         let (folder, keys) = (group.node_dir(node), group.path().join("zone.keys"));
