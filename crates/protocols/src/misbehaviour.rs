@@ -39,6 +39,12 @@ pub enum Misbehaviour {
     /// The program's own reasons.
     #[error("{0}")]
     Program(theta_mpc::Misbehaviour),
+    /// It is in so many sets of signers whose shares made no signature that, with at most t liars, it must be one of them: no message shows it, but no t
+    /// others are in all of these sets.
+    #[error(
+        "false shares, by elimination: fewer than it takes are in all sets of signers that made no signature without this one"
+    )]
+    Eliminated,
     /// More messages of a kind than an honest party sends, however often it restarts.
     #[error("more messages than an honest party sends")]
     TooMany,
@@ -57,6 +63,7 @@ impl Evidence for Misbehaviour {
             Self::InvalidProgram => "invalid_program",
             Self::MalformedRound => "malformed_message",
             Self::Program(misbehaviour) => misbehaviour.name(),
+            Self::Eliminated => "false_shares",
             Self::TooMany => "too_many_messages",
         }
     }

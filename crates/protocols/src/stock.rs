@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 
-use crate::ecdsa::{self, Presignatures, Quarantine, SetUps};
+use crate::ecdsa::{self, Elimination, Presignatures, Quarantine, SetUps};
 use crate::frost::{self, Shelves};
 use crate::{Served, Supply, Used};
 
@@ -23,6 +23,7 @@ struct Kept {
     nonces: Shelves,
     presignatures: Presignatures,
     set_ups: Arc<SetUps>,
+    elimination: Elimination,
 }
 
 impl fmt::Debug for Stock {
@@ -71,6 +72,13 @@ impl Stock {
             kept.set_ups.wipe_with(cheat.share());
         }
         kept.presignatures.quarantine(quarantine)
+    }
+
+    /// The shares of all these signers made no signature. Returns who of them, or of those before them, must be a liar for that, if no more than `liars`
+    /// parties are, and was not named before.
+    pub fn spoiled(&self, local: PartyId, signers: &[PartyId], liars: u16) -> Vec<PartyId> {
+        let others = signers.iter().copied().filter(|party| *party != local).collect();
+        self.kept().elimination.note(others, liars.into())
     }
 
     /// How many commitments of peers wait: with as many of each, this party coordinates as many signatures of FROST in one round.

@@ -13,7 +13,7 @@ use theta_custody::KeyEntry;
 use theta_names::{NodeId, ShareIndex};
 use theta_network::PeerState;
 use theta_protocols::{AnyMachine, Ask, Misbehaviour, Outcome, Served, Supply, Used, ecdsa};
-use theta_rounds::{Abort, Bug, Channel, Effect, Input, PartyId, Recipient, Slot};
+use theta_rounds::{Abort, Blame, Bug, Channel, Effect, Input, Offence, PartyId, Recipient, Slot};
 use theta_schemes::Claim;
 use tokio::{sync::watch, time::Instant};
 
@@ -214,6 +214,16 @@ impl Instance {
                             parties.into_iter().filter_map(|party| self.node_of(party).ok()).collect()
                         };
                         worker.shared.note_cheat(&self.key, &nodes(holders), phase, &nodes(restarted));
+                    }
+                    Effect::Ask(Ask::Presignatures(ecdsa::Ask::Spoiled { local, signers, liars })) => {
+                        for party in self.key.stock.spoiled(local, &signers, liars) {
+                            let offence = Offence::Protocol(Misbehaviour::Eliminated);
+                            if let Err(bug) =
+                                self.carry_out(Effect::Blame(Blame { party, slot: None, offence }), &worker.shared)
+                            {
+                                end = Some(Err(bug.into()));
+                            }
+                        }
                     }
                     Effect::Ask(Ask::Presignatures(ask)) => supplies.extend(self.draw(ask, worker)),
                     Effect::Ask(Ask::Check(claim)) => worker.claims.push((self.id, claim)),

@@ -11,6 +11,7 @@
 mod choices;
 mod collected;
 mod curves;
+mod elimination;
 mod failures;
 mod message;
 mod protocol;
@@ -32,6 +33,7 @@ use theta_sharing::Threshold;
 use crate::AnyMachine;
 
 pub use curves::AnyPresignature;
+pub(crate) use elimination::Elimination;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
 pub use queue::Place;
 pub(crate) use stock::Presignatures;

@@ -100,6 +100,16 @@ pub enum Ask {
         /// Those of them that began anew in the middle, for which a check may fail without a cheat, or which say so.
         restarted: Vec<PartyId>,
     },
+    /// The shares of all these signers make no signature: one of them has lied, and masks hide which. Where each such set is kept it may show by elimination:
+    /// see [`Stock::spoiled`](crate::Stock::spoiled). No answer.
+    Spoiled {
+        /// This holder.
+        local: PartyId,
+        /// The signers.
+        signers: Vec<PartyId>,
+        /// The most holders that lie: t.
+        liars: u16,
+    },
     /// This holder seems to lack the presignatures of which it says what they sign, as after a restart. They still sign if it names one, for it may
     /// only have been hindered; but they are not counted, and where there is no room for new ones they are wiped first. No answer.
     Spare(PartyId),
@@ -321,7 +331,7 @@ impl Presignatures {
                 let _ = self.quarantine(quarantine);
                 Served::Done
             }
-            Ask::Cheated { .. } => Served::Done,
+            Ask::Cheated { .. } | Ask::Spoiled { .. } => Served::Done,
             Ask::Spare(owner) => {
                 self.mark(owner, true);
                 Served::Done

@@ -16,6 +16,8 @@ use super::{
 };
 use crate::wire::{open, seal};
 
+/// The kind of a share of a signature.
+const SHARE: u32 = 1;
 /// The kind of a message that names the holders of a program.
 const PREPARE: u32 = 3;
 /// The lowest kind of a message of a program.
@@ -242,6 +244,37 @@ fn a_cheat_among_honest_holders_is_counted_by_node() {
     assert_eq!((1..=4).map(|node| all(&cluster, node)).collect::<Vec<_>>(), counts);
     let restarts: Vec<f64> = (1..=4).map(|node| of(&cluster, node, "restart")).collect();
     assert!(restarts[3] > 0.0 && restarts[..3] == [0.0; 3], "{restarts:?}");
+}
+
+/// Flips a bit of each share of a signature.
+fn false_shares(bytes: &Bytes) -> Bytes {
+    let mut envelope = open(bytes);
+    let mut payload = envelope.payload.to_vec();
+    if envelope.stream == INSTANCES && envelope.kind == SHARE && !payload.is_empty() {
+        *payload.last_mut().unwrap() ^= 1;
+        envelope.payload = payload.into();
+        return seal(&envelope);
+    }
+    bytes.clone()
+}
+
+/// Masks hide whose share of a presignature is false. One of its signers it is, and one of four is in all of these sets.
+#[test]
+fn who_sends_false_shares_is_named_by_elimination() {
+    for liar in 1..=4 {
+        let nodes = [1, 2, 3, 4];
+        let mut cluster = delivered(Delivery::All, (2, 4), LEVEL, liar.into());
+        cluster.until("stocks are full", |cluster| are_full(cluster, &nodes));
+        cluster.liar = Some((liar, false_shares));
+        (0..16).for_each(|number| sign(&mut cluster, &nodes, &format!("a false share {number}")));
+        let honest = nodes.into_iter().filter(|node| *node != liar);
+        let said: Vec<Vec<_>> = honest.map(|node| cluster.engine(node).culprits()).collect();
+        assert!(said.iter().filter(|said| !said.is_empty()).count() >= 2, "liar {liar}: {said:?}");
+        for record in said.iter().flatten() {
+            assert_eq!((record.culprit.party, record.culprit.offence.name()), (party(liar), "false_shares"));
+        }
+        assert!(said.iter().all(|said| said.len() <= 1), "each names it once: {said:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use theta_rounds::{Action, Outgoing, PartyId, Recipient, Slot};
 
 use super::{ElementOf, GroupOf, RobustEcdsa, State};
 use crate::ecdsa::{
-    Security,
+    Majority, Security,
     collected::Complete,
     curves::{AnyPresignature, StockCurve},
     message::{Body, EcdsaMessage, SIGNATURE, Signed},
@@ -54,12 +54,23 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 None if !of_signers => {}
                 // One of them has lied, and it cannot be told which: the masks hide it. The coordinator has done what it should.
                 None => {
+                    self.tell_of_a_false_share(&signers);
                     self.doubt(signers);
                     if self.setting.coordinator(self.attempt) == first {
                         self.next_attempt();
                     }
                 }
             }
+        }
+    }
+
+    /// What programs with active security and an honest majority have made is right, so that a signature that is not tells of its signers. Without security
+    /// against cheats a presignature may have been false from the start, and whoever made it so need not be among them.
+    fn tell_of_a_false_share(&mut self, signers: &[PartyId]) {
+        let setting = &self.setting;
+        if setting.security == Security::Active && setting.majority == Majority::Honest {
+            let (local, liars) = (setting.local, setting.threshold.t());
+            self.ask(stock::Ask::Spoiled { local, signers: signers.to_vec(), liars });
         }
     }
 
