@@ -65,7 +65,7 @@ fn program(arguments: &Arguments) -> Result<PathBuf, Trouble> {
 }
 
 /// Metrics that a node shows when it has happened for the first time: a lie, a limit reached.
-const RARE: [&str; 3] = ["theta_cheated_programs_total", "theta_culprits_total", "theta_overloaded_total"];
+const RARE: [&str; 3] = ["theta_failed_programs_total", "theta_culprits_total", "theta_overloaded_total"];
 
 /// Every metric that rules and dashboard name is one that a node has.
 async fn names_exist(files: &Path, node: Option<SocketAddr>) -> Result<(), Trouble> {

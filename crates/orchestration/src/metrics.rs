@@ -104,7 +104,7 @@ struct CulpritLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CheatLabels {
+struct FailureLabels {
     node: u32,
     cause: &'static str,
 }
@@ -171,7 +171,7 @@ pub(crate) struct Metrics {
     shares: Family<SchemeLabels, Counter>,
     ceremonies: Family<CeremonyLabels, Counter>,
     culprits: Family<CulpritLabels, Counter>,
-    cheated: Family<CheatLabels, Counter>,
+    failed_programs: Family<FailureLabels, Counter>,
     overloaded: Family<LimitLabels, Counter>,
     custody_messages: Family<SubjectLabels, Counter>,
     custody_bytes: Family<SubjectLabels, Counter>,
@@ -212,7 +212,7 @@ impl Metrics {
             shares: Family::default(),
             ceremonies: Family::default(),
             culprits: Family::default(),
-            cheated: Family::default(),
+            failed_programs: Family::default(),
             overloaded: Family::default(),
             custody_messages: Family::default(),
             custody_bytes: Family::default(),
@@ -252,9 +252,9 @@ impl Metrics {
     fn register(&self, registry: &mut Registry) {
         registry.register("theta_culprits", "Misbehaviour of nodes that was seen", self.culprits.clone());
         registry.register(
-            "theta_cheated_programs",
-            "Programs for signatures that failed a check and name nobody, by each other node in them, or by those that began anew meanwhile",
-            self.cheated.clone(),
+            "theta_failed_programs",
+            "Programs for signatures that failed a check and name nobody, by cause, and by each other node in them or those that began anew",
+            self.failed_programs.clone(),
         );
         registry.register("theta_overloaded", "Requests refused at a limit", self.overloaded.clone());
         registry.register("theta_instances_running", "Instances that run", self.running.clone());
@@ -370,9 +370,9 @@ impl Metrics {
         self.culprits.get_or_create(&CulpritLabels { node: party.get().into(), misbehaviour }).inc();
     }
 
-    /// Counts a program of this node that came to nothing by a failed check, or by the node's restart.
-    pub(crate) fn cheated(&self, node: u16, cause: &'static str) {
-        self.cheated.get_or_create(&CheatLabels { node: node.into(), cause }).inc();
+    /// Counts a program that failed a check, for a node that may have brought it about.
+    pub(crate) fn failed_program(&self, node: u16, cause: &'static str) {
+        self.failed_programs.get_or_create(&FailureLabels { node: node.into(), cause }).inc();
     }
 
     /// Counts a message about something, of so many bytes, to so many other custodians.

@@ -159,18 +159,21 @@ impl<P: Protocol> Driver<P> {
     /// that comes too early or too late can stall an instance.
     fn settle(&mut self, rng: &mut dyn CryptoRng, out: &mut Effects<P>) {
         while let Some(protocol) = self.running_mut() {
+            let due = protocol.due();
             match protocol.progress() {
                 Progress::Act => {
                     if let Err(bug) = act(protocol, rng, out) {
                         return self.finish(out, |_| Err(Abort::Bug(bug)));
                     }
-                    if let Phase::Running(protocol) = &self.phase {
+                    // Nothing is over as long as the same is due.
+                    if let Phase::Running(protocol) = &self.phase
+                        && protocol.due() != due
+                    {
                         self.mailboxes.empty_large(|slot| protocol.is_over(slot));
                     }
                 }
                 Progress::Finalize | Progress::Failed => return self.finish(out, P::finalize),
                 Progress::Waiting => {
-                    let due = protocol.due();
                     let Some((from, slot, payload)) = self.mailboxes.next_due(due, P::Message::is_question) else {
                         return;
                     };

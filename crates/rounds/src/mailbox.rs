@@ -14,10 +14,10 @@ pub const EARLY_BYTES: usize = 1 << 20;
 
 /// The most bytes of one party's messages that an instance keeps, to tell duplicates from contradictions, with
 /// [`SLOT_BYTES`] for each. Honest parties send far less.
-pub const KEPT_BYTES: usize = 2 << 20;
+pub const KEPT_BYTES: usize = 2 * EARLY_BYTES + SMALL_BYTES;
 
 /// What a party has sent stays, to tell duplicates from contradictions, while it is no more than this: see [`Protocol::is_over`](crate::Protocol::is_over).
-pub const SMALL_BYTES: usize = 8 << 10;
+pub const SMALL_BYTES: usize = 64 << 10;
 
 /// So many bytes of a party's room does a slot take, whatever is kept of it: what it costs in memory beside its payload.
 pub const SLOT_BYTES: usize = 64;

@@ -1,7 +1,12 @@
 //! How an issuer that goes on is told to end: by SIGTERM, as the system's manager of services sends it. A run that has begun is done first, so that nothing stays half
 //! asked for; between two runs it ends at once.
 
-use std::{io, sync::mpsc, thread, time::Duration};
+use std::{
+    io,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
 
 use tokio::{
     runtime::Builder,
@@ -31,6 +36,14 @@ impl Ending {
 
     /// Waits so long, or until it is told; whether it is.
     pub(crate) fn comes_within(&self, pause: Duration) -> bool {
-        self.0.recv_timeout(pause).is_ok()
+        match self.0.recv_timeout(pause) {
+            Ok(()) => true,
+            Err(RecvTimeoutError::Timeout) => false,
+            // Nothing tells it any more.
+            Err(RecvTimeoutError::Disconnected) => {
+                thread::sleep(pause);
+                false
+            }
+        }
     }
 }

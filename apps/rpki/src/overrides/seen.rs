@@ -43,7 +43,10 @@ impl Seen {
         let files = match list(folder, MOST_OVERRIDES) {
             Ok(files) => files.ok_or_else(|| io::Error::other(format!("it has more than {MOST_OVERRIDES} files")))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
+            Err(error) => {
+                self.miss();
+                return Err(error);
+            }
         };
         if self.operators != operators {
             *self = Self { operators, files: BTreeMap::new() };
@@ -90,6 +93,14 @@ impl Seen {
                 File { digest, one: None, missed: 0 }
             }
         }
+    }
+
+    /// The folder could not be looked at: what could not be read before has not been read for one look more.
+    fn miss(&mut self) {
+        self.files
+            .values_mut()
+            .filter(|file| file.missed > 0)
+            .for_each(|file| file.missed = file.missed.saturating_add(1));
     }
 
     /// What they come to.
@@ -191,6 +202,21 @@ pub(super) mod tests {
                 place.put(&place.signed("why"));
             }
         }
+    }
+
+    /// Whoever has the folder come and go does not have a file stand for longer by that.
+    #[test]
+    fn a_file_that_is_not_read_stands_no_longer_while_its_folder_cannot_be_read() {
+        let mut place = Place::with("why");
+        assert_eq!(place.look(), ["why"]);
+        place.put("nonsense");
+        assert_eq!(place.look(), ["why"]);
+        let no_folder = place.file();
+        let operators = place.operators();
+        for look in 2..GRACE {
+            assert!(place.seen.look(&no_folder, Some(operators.clone())).is_err(), "look {look}");
+        }
+        assert!(place.look().is_empty());
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub(crate) async fn open_sums<S: Scalar>(
     parts: &Secret<Vec<S>>,
 ) -> Result<Vec<S>, Stop> {
     let sums = Sums { party, senders };
+    party.keep_together(parts.expose().len() * S::ENCODED_LEN).await?;
     if parts.expose().len() < MANY { sums.by_all(parts).await } else { sums.by_turns(parts).await }
 }
 

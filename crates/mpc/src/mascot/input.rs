@@ -79,6 +79,7 @@ impl<G: Group, C: Check> MascotOf<G, C> {
     /// Opens values to the dealer alone, unchecked.
     async fn tell(&self, dealer: usize, values: &Shared<Self>) -> Result<Option<Secret<Vec<G::Scalar>>>, Stop> {
         let n = self.party.n();
+        self.party.keep_together(values.len() * G::Scalar::ENCODED_LEN).await?;
         let own = encode(values.cells().iter().map(|[share, _]| share));
         if dealer != self.party.position() {
             let out: Vec<Vec<u8>> = (0..n).map(|to| if to == dealer { own.clone() } else { Vec::new() }).collect();

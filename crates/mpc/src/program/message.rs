@@ -6,7 +6,7 @@ use theta_rounds::{
     Slot,
 };
 
-/// The longest message, in bytes, 1,011 KiB: beside one of these there is room for all that may wait for its round, and for what is kept of rounds before.
+/// The longest message, in bytes, 1,019 KiB: beside one of these there is room for all that may wait for its round, and for what is kept of rounds before.
 pub const LONGEST_MESSAGE: usize = KEPT_BYTES - EARLY_BYTES - SMALL_BYTES - (EARLY_MESSAGES + ROUNDS) * SLOT_BYTES;
 
 /// Of so many rounds at most it is kept that they were, and not what was said.

@@ -43,6 +43,8 @@ pub(super) struct State {
     pub(super) blames: Vec<(usize, Misbehaviour)>,
     /// What each peer may have sent without waiting for this party.
     ahead: Vec<Ahead>,
+    /// The last round in which all met, and the bytes of a party that [`Party::keep_together`] has been told of since then.
+    met: (u16, usize),
     /// The last round with messages whose senders chose what nobody else knows yet: shares that they dealt, seeds.
     dealt: u16,
     /// The last round whose messages all parties are known to have.
@@ -51,6 +53,12 @@ pub(super) struct State {
     /// so nothing may be sent after that round.
     pub(super) ragged: Option<u16>,
 }
+
+/// For so many rounds all go on without having met.
+const MOST_ROUNDS_APART: u16 = 16;
+
+/// So many bytes of a party in all that time.
+const MOST_BYTES_APART: usize = EARLY_BYTES / 2;
 
 /// The messages of one peer in rounds after the last in which this party told it anything. A peer waits for what it is told, so of other rounds nothing
 /// comes early.
@@ -128,6 +136,7 @@ impl Party {
             lost: vec![false; n],
             blames: Vec::new(),
             ahead: vec![Ahead::default(); n],
+            met: (0, 0),
             dealt: 0,
             settled: 0,
             ragged: None,
@@ -227,6 +236,19 @@ impl Party {
         if is_settled { Ok(()) } else { self.everybody_is_here().await }
     }
 
+    /// Before a step in which not all tell all, with so many bytes of each: has all meet if somebody could be so far ahead of others by now that what it sends
+    /// has no place there. All come to the same decision, as it depends on what all know.
+    pub(crate) async fn keep_together(&self, bytes: usize) -> Result<(), Stop> {
+        let meets = {
+            let mut state = self.state();
+            let (met, sent) = state.met;
+            let meets = state.round.saturating_sub(met) >= MOST_ROUNDS_APART || sent + bytes > MOST_BYTES_APART;
+            state.met.1 = bytes + if meets { 0 } else { sent };
+            meets
+        };
+        if meets { self.everybody_is_here().await } else { Ok(()) }
+    }
+
     /// Waits until all have come to this point: one byte of each.
     pub(crate) async fn everybody_is_here(&self) -> Result<(), Stop> {
         self.meet(&[0]).await.map(drop)
@@ -239,6 +261,7 @@ impl Party {
         let got = self.exchange(&vec![bytes.to_vec(); self.n()], &vec![bytes.len(); self.n()])?.await?;
         let mut state = self.state();
         state.settled = state.settled.max(before);
+        state.met = (state.round, 0);
         drop(state);
         Ok(got)
     }

@@ -110,6 +110,7 @@ impl<G: Group, M: Security> Rep3<G, M> {
         count: usize,
         values: Option<&Secret<Vec<G::Scalar>>>,
     ) -> Result<Shared<Self>, Stop> {
+        self.party.keep_together(count * G::Scalar::ENCODED_LEN).await?;
         let own = self.with_streams(|streams| streams.random::<G::Scalar>(count))?;
         let places = (self.party.position() + PARTIES - dealer) % PARTIES;
         let len = count * G::Scalar::ENCODED_LEN;
@@ -152,6 +153,8 @@ impl<G: Group, M: Security> Products for Rep3<G, M> {
         let own = self.masked(parts)?;
         let (next, before) = (self.party.after(1), self.party.after(BEFORE));
         let len = count * G::Scalar::ENCODED_LEN;
+        // Each waits for the next one alone, which waits for this one by way of the third.
+        self.party.keep_together(len).await?;
         let got = self.party.exchange(&Self::to(before, encode(own.expose())), &Self::of(next, len))?.await?;
         let theirs = self.read(next, &Self::from(&got, next))?;
         Ok(Shared::from_cells(own.expose().iter().zip(theirs.expose()).map(|(own, theirs)| [*own, *theirs])))

@@ -123,6 +123,7 @@ impl<G: Group> BlackBox for SemiOt<G> {
     ) -> Result<Shared<Self>, Stop> {
         let (n, local, dealer) = (self.party.n(), self.party.position(), dealer.position());
         self.party.check_input(dealer, count, values.map(|values| values.expose().len()))?;
+        self.party.keep_together(count * G::Scalar::ENCODED_LEN).await?;
         let Some(values) = values else {
             let len = count * G::Scalar::ENCODED_LEN;
             let expected: Vec<usize> = (0..n).map(|from| if from == dealer { len } else { 0 }).collect();

@@ -216,6 +216,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
         values: Option<&Secret<Vec<Scalar<Self>>>>,
     ) -> Result<Shared<Self>, Stop> {
         self.has_streams()?;
+        self.party.keep_together(count * G::Scalar::ENCODED_LEN).await?;
         self.party.note_dealing();
         let dealing = &self.coefficients.single;
         self.party.check_input(dealer, count, values.map(|values| values.expose().len()))?;

@@ -38,6 +38,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
         let bytes = Self::write(own.iter().flatten());
         let len = G::Scalar::ENCODED_LEN;
         let expected: Vec<usize> = (0..n).map(|from| self.turns(from, values.len(), len)).collect();
+        self.party.keep_together(values.len() * len).await?;
         let got = self.party.exchange(&vec![bytes; n], &expected)?.await?;
         let mut sums: Vec<G::Scalar> = own.into_iter().map(|own| own.unwrap_or(G::Scalar::ZERO)).collect();
         for (from, bytes) in got.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
@@ -77,6 +78,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
         let products = G::mul_base_batch(own.expose());
         let bytes: Vec<u8> = G::encode_batch(&products).iter().flat_map(|code| code.as_ref().to_vec()).collect();
         let expected: Vec<usize> = (0..n).map(|from| self.turns(from, logarithms.len(), G::ENCODED_LEN)).collect();
+        self.party.keep_together(logarithms.len() * G::ENCODED_LEN).await?;
         let got = self.party.exchange(&vec![bytes; n], &expected)?.await?;
         let mut sums = vec![G::identity(); logarithms.len()];
         for (from, bytes) in got.iter().enumerate() {

@@ -63,6 +63,58 @@ fn inputs_products_and_linear_operations_are_right() {
     with_each!(P256, test);
 }
 
+/// So many that a party that hears only some of the others would be further ahead of them than what it sends has room.
+#[test]
+fn chains_of_products_inputs_and_openings_are_as_long_as_one_likes() {
+    const LONG: u64 = 70;
+    fn test<B: Made<Group = P256>>(n: u16, t: u16) {
+        let report = GroupOf::new(n, t).run(same(move |party| async move {
+            let black_box = B::make(&party).await?;
+            let dealer = ShareIndex::try_from(1).unwrap();
+            let own = (party.position() == 0).then(|| Secret::new(vec![number(2)]));
+            let two = black_box.input(dealer, 1, own.as_ref()).await?;
+            let mut power = black_box.constants(&[number(1)]);
+            for _ in 0..LONG {
+                power = black_box.multiply(&power, &two).await?;
+            }
+            for _ in 0..LONG {
+                power = &power + &black_box.input(dealer, 1, own.as_ref()).await?;
+            }
+            let mut opened = Vec::new();
+            for _ in 0..LONG {
+                opened = black_box.open(&power).await?;
+            }
+            Ok(opened)
+        }));
+        let opened = report.agreed(Clone::clone).map_err(|e| format!("{} {n}: {e}", B::NAME)).unwrap();
+        let power = (0..LONG).fold(number(1), |power, _| power * number(2));
+        assert_eq!(opened, [power + number(2 * LONG)], "{} {n}", B::NAME);
+    }
+    with_each!(P256, test);
+}
+
+/// The same by bytes, where one product has a quarter of the longest message.
+#[test]
+fn chains_of_large_products_are_as_long_as_one_likes() {
+    const MANY: u64 = 8_000;
+    fn test<B: Made<Group = P256>>(n: u16, t: u16) {
+        let report = GroupOf::new(n, t).run(same(move |party| async move {
+            let black_box = B::make(&party).await?;
+            let mut values = black_box.constants(&(0..MANY).map(number).collect::<Vec<_>>());
+            for _ in 0..6 {
+                values = black_box.multiply(&values, &values).await?;
+            }
+            black_box.open(&values.part(2..4)).await
+        }));
+        let opened = report.agreed(Clone::clone).map_err(|e| format!("{} {n}: {e}", B::NAME)).unwrap();
+        let power = |base: u64| (0..6).fold(number(base), |power, _| power * power);
+        assert_eq!(opened, [power(2), power(3)], "{} {n}", B::NAME);
+    }
+    test::<theta_mpc::Rep3<P256, theta_mpc::Passive>>(3, 1);
+    test::<theta_mpc::Rep3<P256, theta_mpc::Active>>(3, 1);
+    test::<theta_mpc::Shamir<P256, theta_mpc::Passive>>(4, 1);
+}
+
 #[test]
 fn elements_are_those_of_the_opened_values() {
     fn test<B: Made<Group = P256>>(n: u16, t: u16) {

@@ -209,11 +209,9 @@ impl Instance {
                     Effect::Ask(Ask::Presignatures(ecdsa::Ask::Quarantine(found))) => {
                         worker.shared.quarantine(&self.key, &found);
                     }
-                    Effect::Ask(Ask::Presignatures(ecdsa::Ask::Cheated { holders, phase, restarted })) => {
-                        let nodes = |parties: Vec<PartyId>| -> Vec<NodeId> {
-                            parties.into_iter().filter_map(|party| self.node_of(party).ok()).collect()
-                        };
-                        worker.shared.note_cheat(&self.key, &nodes(holders), phase, &nodes(restarted));
+                    Effect::Ask(Ask::Presignatures(ecdsa::Ask::Failed { holders, cause, phase })) => {
+                        let holders = holders.into_iter().filter_map(|party| self.node_of(party).ok());
+                        worker.shared.note_failure(&self.key, holders, cause, phase);
                     }
                     Effect::Ask(Ask::Presignatures(ecdsa::Ask::Spoiled { local, signers, liars })) => {
                         for party in self.key.stock.spoiled(local, &signers, liars) {

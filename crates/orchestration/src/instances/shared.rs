@@ -82,8 +82,8 @@ pub(crate) struct Shared {
     pub(crate) today: Today,
     /// Lines about instances that fail: a client can make as many fail as it likes.
     pub(crate) failures: Occasionally,
-    /// Lines about programs in which somebody cheated, and it is not known who.
-    pub(crate) cheats: Occasionally,
+    /// Lines about programs that failed a check, by cause.
+    pub(crate) failed_programs: [Occasionally; 3],
 }
 
 /// A failure that may pass. Checking that there is none takes no lock.
@@ -212,24 +212,28 @@ impl Shared {
         }
     }
 
-    /// Somebody cheated among these holders, and it is not known who: a counter for each that is another node, so that the one that is in all of them shows,
-    /// and a line of the log at a bounded rate. Where some began anew in the middle that is the reason, and they alone are counted, apart. A cheat makes as
-    /// many of these as it is asked into programs.
-    pub(super) fn note_cheat(&self, key: &KeyEntry, holders: &[NodeId], phase: &str, restarted: &[NodeId]) {
-        let (cause, counted) = if restarted.is_empty() { ("check", holders) } else { ("restart", restarted) };
-        let others: Vec<u16> = counted.iter().filter(|node| **node != self.local).map(|node| node.get()).collect();
-        others.iter().for_each(|node| self.metrics.cheated(*node, cause));
+    /// A program has failed a check, and it is not known by whom: a counter for each of these that is another node, so that one that is in all of them
+    /// shows, and a line of the log at a bounded rate for each cause. A cheat makes as many of these as it is asked into programs.
+    pub(super) fn note_failure(
+        &self,
+        key: &KeyEntry,
+        holders: impl Iterator<Item = NodeId>,
+        cause: ecdsa::Cause,
+        phase: &str,
+    ) {
+        let others: Vec<u16> = holders.filter(|node| *node != self.local).map(NodeId::get).collect();
+        others.iter().for_each(|node| self.metrics.failed_program(*node, cause.name()));
         let key = key.qualified_name();
-        if restarted.is_empty() {
-            self.cheats.warn(format_args!(
-                "somebody cheated in a program of nodes {others:?} and this one for the key {key}, and nothing came of it: {phase}; \
-                 theta_cheated_programs_total counts by node"
-            ));
-        } else {
-            self.cheats.warn(format_args!(
-                "nodes {others:?} began anew in a program for the key {key}, and nothing came of it: {phase}"
-            ));
-        }
+        let line = match cause {
+            ecdsa::Cause::Check => &self.failed_programs[0],
+            ecdsa::Cause::Restart => &self.failed_programs[1],
+            ecdsa::Cause::Apart => &self.failed_programs[2],
+        };
+        line.warn(format_args!(
+            "a program of nodes {others:?} and this one for the key {key} came to nothing: {phase}; one of them cheated, or began anew in the middle \
+             (theta_failed_programs_total has the cause {})",
+            cause.name()
+        ));
     }
 
     /// How much a node should have ahead of signatures with a key; 0 if it makes nothing in advance.

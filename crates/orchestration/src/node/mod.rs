@@ -69,7 +69,7 @@ fn share(
         burning,
         today: Today::default(),
         failures: theta_network::doorway::Occasionally::default(),
-        cheats: theta_network::doorway::Occasionally::every(Duration::from_secs(60)),
+        failed_programs: [(); 3].map(|()| theta_network::doorway::Occasionally::every(Duration::from_secs(60))),
         config,
         keys,
         transport,

@@ -37,7 +37,7 @@ pub(crate) use elimination::Elimination;
 pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
 pub use queue::Place;
 pub(crate) use stock::Presignatures;
-pub use stock::{Ask, Making, Quarantine, Supply, UnderWay, Used};
+pub use stock::{Ask, Cause, Making, Quarantine, Supply, UnderWay, Used};
 
 /// Against how many cheats of a program its honest holders are safe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -46,6 +46,29 @@ impl Quarantine {
     }
 }
 
+/// Why a program has failed a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Somebody cheated, or began anew where this holder cannot see it, itself perhaps.
+    Check,
+    /// These began anew in the middle, or say so.
+    Restart,
+    /// The holders did not mean the same.
+    Apart,
+}
+
+impl Cause {
+    /// In one word, for metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Restart => "restart",
+            Self::Apart => "apart",
+        }
+    }
+}
+
 /// What a machine asks of the stock of its key's epoch, or gives it to keep.
 #[derive(Debug)]
 pub enum Ask {
@@ -90,15 +113,15 @@ pub enum Ask {
     Doubt(Vec<PartyId>),
     /// Somebody cheated among these holders, and they make no more programs with this one. What they have made is wiped. No answer.
     Quarantine(Quarantine),
-    /// Somebody cheated among these holders, most of whom are honest, and messages do not show who. Programs of others are made all the same; whoever runs
-    /// the node should hear of it. No answer.
-    Cheated {
-        /// All holders of the program.
+    /// A program of holders most of whom are honest has failed a check, and messages do not show by whom. Programs of others are made all the same; whoever
+    /// runs the node should hear of it if it goes on. No answer.
+    Failed {
+        /// Those who may have brought it about, this holder among them or not.
         holders: Vec<PartyId>,
-        /// Which check failed.
+        /// Why it may be.
+        cause: Cause,
+        /// Which check.
         phase: &'static str,
-        /// Those of them that began anew in the middle, for which a check may fail without a cheat, or which say so.
-        restarted: Vec<PartyId>,
     },
     /// The shares of all these signers make no signature: one of them has lied, and masks hide which. Where each such set is kept it may show by elimination:
     /// see [`Stock::spoiled`](crate::Stock::spoiled). No answer.
@@ -331,7 +354,7 @@ impl Presignatures {
                 let _ = self.quarantine(quarantine);
                 Served::Done
             }
-            Ask::Cheated { .. } | Ask::Spoiled { .. } => Served::Done,
+            Ask::Failed { .. } | Ask::Spoiled { .. } => Served::Done,
             Ask::Spare(owner) => {
                 self.mark(owner, true);
                 Served::Done

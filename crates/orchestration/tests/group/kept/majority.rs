@@ -225,7 +225,7 @@ fn lie_anew(bytes: &Bytes) -> Bytes {
 fn a_cheat_among_honest_holders_is_counted_by_node() {
     let mut cluster = delivered(Delivery::All, (2, 4), 0, 4);
     let counted = |cluster: &Cluster, by: u16, node: u16, cause: &str| {
-        cluster.metric(by, &format!("theta_cheated_programs_total{{node=\"{node}\",cause=\"{cause}\"}}"))
+        cluster.metric(by, &format!("theta_failed_programs_total{{node=\"{node}\",cause=\"{cause}\"}}"))
     };
     let of = |cluster: &Cluster, node, cause: &str| (1..=3).map(|by| counted(cluster, by, node, cause)).sum::<f64>();
     let all = |cluster: &Cluster, node| of(cluster, node, "check");

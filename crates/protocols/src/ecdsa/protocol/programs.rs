@@ -14,7 +14,7 @@ use crate::ecdsa::{
     curves::StockCurve,
     message::{Body, Signed},
     run::{Round, Run, Step},
-    stock,
+    stock::{self, Cause},
 };
 
 /// The most messages of one party that wait for their program to be named, and their bytes.
@@ -81,11 +81,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 Step::Ended(Ok(presigned)) => self.presigned(attempt, presigned),
                 Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
                 Step::Ended(Err(abort)) => {
-                    if let Abort::Cheated(phase) = abort
-                        && !APART.contains(&phase)
-                    {
-                        self.quarantine(attempt, phase, None);
-                        self.tell_of_a_cheat(attempt, phase);
+                    if let Abort::Cheated(phase) = abort {
+                        if !APART.contains(&phase) {
+                            self.quarantine(attempt, phase, None);
+                        }
+                        self.tell_of_a_failure(attempt, phase);
                     }
                     self.ended_badly(attempt);
                 }
@@ -159,13 +159,18 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
     }
 
-    /// Somebody cheated in the program of an attempt, and with an honest majority no holder is left out for it: what came of the program is lost and nothing
-    /// else, and the next one has other holders where there are others.
-    fn tell_of_a_cheat(&mut self, attempt: u16, phase: &'static str) {
+    /// The program of an attempt has failed a check. With an honest majority no holder is left out for it: what came of the program is lost and nothing else,
+    /// and the next one has other holders where there are others.
+    fn tell_of_a_failure(&mut self, attempt: u16, phase: &'static str) {
         let Some(run) = self.runs.get(&attempt).filter(|_| self.setting.majority == Majority::Honest) else { return };
-        let holders = run.holders().iter().copied().map(PartyId::of_share).collect();
-        let restarted = run.restarted().collect();
-        self.ask(stock::Ask::Cheated { holders, phase, restarted });
+        let restarted: Vec<PartyId> = run.restarted().collect();
+        let (holders, cause) = if restarted.is_empty() {
+            let holders = run.holders().iter().copied().map(PartyId::of_share).collect();
+            (holders, if APART.contains(&phase) { Cause::Apart } else { Cause::Check })
+        } else {
+            (restarted, Cause::Restart)
+        };
+        self.ask(stock::Ask::Failed { holders, cause, phase });
     }
 
     /// A set of holders in which somebody cheated makes no program with this party, whichever request has found it. Says whether it is news.
