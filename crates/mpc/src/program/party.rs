@@ -240,13 +240,15 @@ impl Party {
     /// has no place there. All come to the same decision, as it depends on what all know.
     pub(crate) async fn keep_together(&self, bytes: usize) -> Result<(), Stop> {
         let meets = {
-            let mut state = self.state();
+            let state = self.state();
             let (met, sent) = state.met;
-            let meets = state.round.saturating_sub(met) >= MOST_ROUNDS_APART || sent + bytes > MOST_BYTES_APART;
-            state.met.1 = bytes + if meets { 0 } else { sent };
-            meets
+            state.round.saturating_sub(met) >= MOST_ROUNDS_APART || sent + bytes > MOST_BYTES_APART
         };
-        if meets { self.everybody_is_here().await } else { Ok(()) }
+        if meets {
+            self.everybody_is_here().await?;
+        }
+        self.state().met.1 += bytes;
+        Ok(())
     }
 
     /// Waits until all have come to this point: one byte of each.
@@ -261,7 +263,10 @@ impl Party {
         let got = self.exchange(&vec![bytes.to_vec(); self.n()], &vec![bytes.len(); self.n()])?.await?;
         let mut state = self.state();
         state.settled = state.settled.max(before);
-        state.met = (state.round, 0);
+        // What another part has been told of since it met in this round leaves after the round.
+        if state.met.0 != state.round {
+            state.met = (state.round, 0);
+        }
         drop(state);
         Ok(got)
     }

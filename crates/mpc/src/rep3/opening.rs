@@ -17,6 +17,7 @@ impl<G: Group, M: Security> Rep3<G, M> {
     pub(super) async fn open_scalars(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
         let (next, before) = (self.party.after(1), self.party.after(BEFORE));
         let bytes = encode(values.cells().iter().map(|[first, _]| first));
+        self.party.keep_together(bytes.len()).await?;
         let mut expected = Self::of(before, bytes.len());
         let mut out = Self::to(next, bytes);
         if M::ACTIVE {
@@ -60,6 +61,7 @@ impl<G: Group, M: Security> Rep3<G, M> {
         let sends = |from: usize, i: usize| Self::turn(from, i, &nothing).is_some();
         let count = |from: usize| (0..logarithms.len()).filter(|i| sends(from, *i)).count();
         let expected: Vec<usize> = (0..PARTIES).map(|from| count(from) * G::ENCODED_LEN).collect();
+        self.party.keep_together(logarithms.len() * G::ENCODED_LEN).await?;
         let got = self.party.exchange(&vec![bytes; PARTIES], &expected)?.await?;
         let mut sums = vec![G::identity(); logarithms.len()];
         for (from, bytes) in got.iter().enumerate() {

@@ -138,6 +138,10 @@ impl<G: Group, M: Security> Shamir<G, M> {
     ) -> Result<Vec<Vec<Secret<Vec<G::Scalar>>>>, Stop> {
         let (n, count) = (self.party.n(), secrets.expose().len());
         self.has_streams()?;
+        let travel = dealings.iter().filter(|dealing| dealing.degree + 1 != n).count();
+        if travel > 0 {
+            self.party.keep_together(travel * count * G::Scalar::ENCODED_LEN).await?;
+        }
         self.party.note_dealing();
         let mut waits = Vec::new();
         for dealing in dealings {

@@ -84,6 +84,10 @@ fn chains_of_products_inputs_and_openings_are_as_long_as_one_likes() {
             for _ in 0..LONG {
                 opened = black_box.open(&power).await?;
             }
+            for _ in 0..LONG {
+                black_box.random(1).await?;
+                black_box.open_points(&power.part(0..1).convert()).await?;
+            }
             Ok(opened)
         }));
         let opened = report.agreed(Clone::clone).map_err(|e| format!("{} {n}: {e}", B::NAME)).unwrap();
@@ -103,6 +107,11 @@ fn chains_of_large_products_are_as_long_as_one_likes() {
             let mut values = black_box.constants(&(0..MANY).map(number).collect::<Vec<_>>());
             for _ in 0..6 {
                 values = black_box.multiply(&values, &values).await?;
+            }
+            // One that takes more than all that may be ahead together by half, and one after it.
+            for many in [28_000, 16_000] {
+                let large = black_box.constants(&vec![number(1); many]);
+                black_box.multiply(&large, &large).await?;
             }
             black_box.open(&values.part(2..4)).await
         }));
