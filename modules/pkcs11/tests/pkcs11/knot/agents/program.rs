@@ -15,7 +15,7 @@ use theta_knot::{
 
 use super::{export_keys, in_force, let_ask, set};
 use crate::{
-    generation::pooled,
+    generation::ready,
     group::{command, log, module, succeeds, until},
     harness::{EXE, Group},
     knot::{PATIENCE, RECORDS, ZONE, start_with, transfers},
@@ -79,8 +79,17 @@ fn primary(folder: &Path, port: u16) -> Knot {
 #[test]
 fn a_zone_is_signed_by_the_program_with_its_options() {
     let names = [1, 2].map(|number| format!("zone-ecdsa-p256-{number}"));
-    let group =
-        pooled(&names.each_ref().map(|name| format!("{name}=ecdsa-p256")).join(","), "look_ahead = \"ahead.sock\"\n");
+    let keys = names.each_ref().map(|name| format!("{name}=ecdsa-p256")).join(",");
+    let mut group = Group::made_with(&["--keys", &keys]);
+    // Whoever refuses signs with no presignature, and then makes no more either: there are to be enough of nodes 1 and 2 alone.
+    for node in group.numbers() {
+        let file = group.node_dir(node).join("node.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains("nonces_per_peer = 32\n"), "{text}");
+        fs::write(&file, text.replace("nonces_per_peer = 32\n", "nonces_per_peer = 256\n")).unwrap();
+    }
+    group.start_all();
+    ready(&group, "look_ahead = \"ahead.sock\"\n");
     export_keys(&group, &names);
     let folder = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
