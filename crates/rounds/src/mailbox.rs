@@ -132,8 +132,9 @@ impl Mailboxes {
         self.empty_from(SMALL_BYTES, over);
     }
 
+    /// Of parties with more bytes than this: each slot counts for some, so that who has none has no slots.
     fn empty_from(&mut self, most: usize, over: impl Fn(Slot) -> bool) {
-        for (party, mailbox) in self.parties.iter_mut().filter(|(_, mailbox)| most == 0 || mailbox.bytes > most) {
+        for (party, mailbox) in self.parties.iter_mut().filter(|(_, mailbox)| mailbox.bytes > most) {
             let Mailbox { slots, bytes, .. } = mailbox;
             let mut stay = 0;
             slots.retain(|slot, payload| {

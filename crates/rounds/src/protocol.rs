@@ -158,8 +158,8 @@ pub trait Protocol: Send + 'static {
         true
     }
 
-    /// Whether nothing is looked at any more that comes in this slot; what is [due](Self::due) has changed since it was. Its sender has its room back, so that a protocol of many rounds can take more than
-    /// [`KEPT_BYTES`](crate::KEPT_BYTES) of a party; what contradicts a message of such a slot is no offence.
+    /// Whether nothing is looked at any more that comes in this slot; what is [due](Self::due) has changed since it was. Its sender has its room back, so that
+    /// a protocol of many rounds can take more than [`KEPT_BYTES`](crate::KEPT_BYTES) of a party; what contradicts a message of such a slot is no offence.
     fn is_over(&self, _slot: Slot) -> bool {
         false
     }
