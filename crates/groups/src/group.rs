@@ -171,6 +171,10 @@ pub trait Group: Copy + Debug + Eq + Send + Sync + 'static {
     fn vartime_double_mul(base_scalar: &Self::Scalar, element: &Self::Element, scalar: &Self::Scalar) -> Self::Element {
         Self::vartime_msm(&[*base_scalar, *scalar], &[Self::generator(), *element])
     }
+    /// element * scalar, for public data.
+    fn vartime_mul(element: &Self::Element, scalar: &Self::Scalar) -> Self::Element {
+        Self::vartime_double_mul(&Self::Scalar::ZERO, element, scalar)
+    }
     /// A uniform element whose discrete logarithm nobody knows: RFC 9380 `hash_to_curve` (for ristretto255
     /// `hash_to_ristretto255`, RFC 9380 appendix B) with the suite's expand_message. `message` parts are concatenated.
     fn hash_to_group(dst: &[u8], message: &[&[u8]]) -> Self::Element;

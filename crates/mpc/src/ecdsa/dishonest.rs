@@ -177,7 +177,7 @@ async fn presign_on<G: Curve, B: BlackBox<Group = G, Cell = [G::Scalar; W]>, con
     if opened.first() != Some(&public_key) {
         return Err(Stop::Cheated("the holders' shares are not those of the public key"));
     }
-    let key = KeyShare { secret, identity: KeyIdentity { public: public_key, sharing: Sharing::of(black_box, epoch) } };
+    let key = KeyShare::of(secret, KeyIdentity { public: public_key, sharing: Sharing::of(black_box, epoch) });
 
     let party = black_box.party();
     let (first, tuples) = tuples(black_box, &key, count, now).await?;

@@ -1,6 +1,6 @@
 //! Key generation: Dalskov et al., figure 2, "Key generation".
 
-use theta_groups::{Group, Transcript};
+use theta_groups::{FixedBase, Group, Transcript};
 use theta_names::Epoch;
 use theta_sharing::Threshold;
 
@@ -14,6 +14,8 @@ use crate::{BlackBox, Shared, Stop};
 #[derive(Debug)]
 pub struct KeyShare<B: BlackBox> {
     pub(super) secret: Shared<B>,
+    /// X once more, with a table of its multiples after it was used a few times.
+    pub(super) fixed: FixedBase<B::Group>,
     pub(super) identity: KeyIdentity<B::Group>,
 }
 
@@ -58,6 +60,11 @@ impl Sharing {
 }
 
 impl<B: BlackBox> KeyShare<B> {
+    /// A share of the key with this identity.
+    pub(super) const fn of(secret: Shared<B>, identity: KeyIdentity<B::Group>) -> Self {
+        Self { secret, fixed: FixedBase::new(identity.public), identity }
+    }
+
     /// The public key X.
     pub const fn public_key(&self) -> &<B::Group as Group>::Element {
         &self.identity.public
@@ -86,5 +93,5 @@ where
     let digest = Transcript::new("theta/ecdsa/key/v1").with("public key", encoded.as_ref()).finish32();
     black_box.confirm(digest).await?;
     let identity = KeyIdentity { public, sharing: Sharing::of(black_box, epoch) };
-    Ok(KeyShare { secret, identity })
+    Ok(KeyShare::of(secret, identity))
 }

@@ -173,7 +173,7 @@ async fn presign_with<G: Curve, M: Security>(party: &Party, setting: Presigning<
     let black_box = Shamir::<G, M>::at(party, holders.clone()).await?;
     let sharing = Sharing::of(&black_box, epoch);
     let identity = KeyIdentity { public: public_key, sharing };
-    let key = KeyShare { secret: Shared::from_cells([[*share.expose()]]), identity };
+    let key = KeyShare::of(Shared::from_cells([[*share.expose()]]), identity);
     drop(share);
     let now = digest.map(|digest| Message { digest, session });
     let (first, tuples) = tuples(&black_box, &key, count, now).await?;

@@ -4,7 +4,7 @@
 //! session. With k' = delta k, `[k'^-1]` = delta^-1 `[k^-1]` and `[x / k']` = delta^-1 `[x / k]` are local. `spec/ecdsa.md`
 //! says what that is good for, and what is proven of it.
 
-use theta_groups::{Scalar as _, Transcript};
+use theta_groups::{FixedBase, Scalar as _, Transcript};
 
 use super::{
     curve::{Curve, abscissa, hash_to_scalar},
@@ -29,7 +29,6 @@ pub struct Request {
 /// A nonce, re-randomised for one message of one key, and what follows from it: all public.
 #[derive(Clone, Copy, Debug)]
 pub struct Blinded<G: Curve> {
-    public_key: G::Element,
     digest: [u8; 32],
     /// R' = delta R.
     pub(super) element: G::Element,
@@ -52,19 +51,23 @@ impl<G: Curve> Blinded<G> {
             .with("digest", digest)
             .with("session", session)
             .challenge();
-        let element = G::vartime_double_mul(&G::Scalar::ZERO, element, &delta);
+        let element = G::vartime_mul(element, &delta);
         let r = abscissa::<G>(&element).map(|abscissa| abscissa.r).filter(|r| *r != G::Scalar::ZERO)?;
         let e: G::Scalar = hash_to_scalar(digest);
         G::Scalar::vartime_batch_invert(core::slice::from_mut(&mut delta));
         let (of_inverse, of_product) = (e * delta, r * delta);
-        Some(Self { public_key: *public_key, digest: *digest, element, of_inverse, of_product })
+        Some(Self { digest: *digest, element, of_inverse, of_product })
     }
 
-    /// The signature that the sum of all signers' shares is, if all were right: low-s or not, as it comes. Public.
+    /// The signature that the sum of all signers' shares is, if all were right: low-s or not, as it comes. Public. The key is that which it was made for.
     #[must_use]
-    pub fn vartime_combine(&self, shares: impl IntoIterator<Item = G::Scalar>) -> Option<Signature<G>> {
+    pub fn vartime_combine(
+        &self,
+        public_key: &FixedBase<G>,
+        shares: impl IntoIterator<Item = G::Scalar>,
+    ) -> Option<Signature<G>> {
         let s = shares.into_iter().fold(G::Scalar::ZERO, |sum, share| sum + share);
-        self.signature(&s).filter(|signature| self.is_right(signature))
+        self.signature(&s).filter(|signature| self.is_right(public_key, signature))
     }
 
     /// The signature of s, right or not.
@@ -73,8 +76,9 @@ impl<G: Curve> Blinded<G> {
     }
 
     /// Whether it verifies with its own R and no other, so that the recovery id is right, too.
-    fn is_right(&self, signature: &Signature<G>) -> bool {
-        signature.vartime_element(&self.public_key, &self.digest) == self.element
+    fn is_right(&self, public_key: &FixedBase<G>, signature: &Signature<G>) -> bool {
+        let (of_generator, of_key) = signature.factors(&self.digest);
+        public_key.vartime_double_mul(&of_generator, &of_key) == self.element
     }
 }
 
@@ -117,7 +121,7 @@ where
     // [s] = (e [k^-1] + r [x / k]) / delta.
     let s = &tuple.inverse.times(&blinded.of_inverse) + &tuple.product.times(&blinded.of_product);
     drop(tuple);
-    let valid = |s: &Scalar<B>| blinded.signature(s).is_some_and(|signature| blinded.is_right(&signature));
+    let valid = |s: &Scalar<B>| blinded.signature(s).is_some_and(|signature| blinded.is_right(&key.fixed, &signature));
     let s = black_box.open_recognised(&s, valid).await?;
     blinded.signature(&s).ok_or(Stop::Input("a nonce that gives no signature for this message"))
 }

@@ -78,9 +78,15 @@ impl<G: Curve> Signature<G> {
 
     /// (e G + r X) / s, which is R or -R if the signature is right: FIPS 186-5, section 6.4.2, steps 3 to 5.
     pub(super) fn vartime_element(&self, public_key: &G::Element, digest: &[u8; 32]) -> G::Element {
+        let (of_generator, of_key) = self.factors(digest);
+        G::vartime_double_mul(&of_generator, public_key, &of_key)
+    }
+
+    /// e / s and r / s.
+    pub(super) fn factors(&self, digest: &[u8; 32]) -> (G::Scalar, G::Scalar) {
         let inverse = self.s.invert();
         let e: G::Scalar = hash_to_scalar(digest);
-        G::vartime_double_mul(&(e * inverse), public_key, &(self.r * inverse))
+        (e * inverse, self.r * inverse)
     }
 
     /// Whether it is the key's signature on a digest: FIPS 186-5, section 6.4.2.

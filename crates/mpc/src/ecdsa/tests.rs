@@ -31,7 +31,7 @@ where
 /// A party's share of a key that is in the clear: constants are sharings, too.
 fn key_share<B: BlackBox>(black_box: &B, x: crate::Scalar<B>) -> KeyShare<B> {
     let identity = KeyIdentity { public: B::Group::mul_base(&x), sharing: Sharing::of(black_box, Epoch::FIRST) };
-    KeyShare { secret: black_box.constants(&[x]), identity }
+    KeyShare::of(black_box.constants(&[x]), identity)
 }
 
 /// All parties sign with key and nonce in the clear.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
-use theta_groups::{Group, P256, Scalar as _, Secp256k1, Secret};
+use theta_groups::{FixedBase, Group, P256, Scalar as _, Secp256k1, Secret};
 use theta_mpc::ecdsa::{
     Blinded, Curve, Message, Presignature, Presigned, Presigning, SetUps, Signature, presign, presign_dishonest,
     presign_passive, presign_semi_ot,
@@ -64,7 +64,8 @@ impl<G: Curve> Dealt<G> {
         text: &[u8],
         shares: impl IntoIterator<Item = G::Scalar>,
     ) -> Option<Signature<G>> {
-        Blinded::vartime_of(&self.public_key, element, &message(text)).unwrap().vartime_combine(shares)
+        let blinded = Blinded::vartime_of(&self.public_key, element, &message(text)).unwrap();
+        blinded.vartime_combine(&FixedBase::new(self.public_key), shares)
     }
 
     /// What the program does among these of the holders, given by place.

@@ -15,7 +15,7 @@ pub struct PublicKeySet<G: Group> {
     threshold: Threshold,
     generator: Generator<G>,
     public_key: Encoded<G>,
-    /// h once more, with a table of its multiples after the first few encryptions.
+    /// h once more, with a table of its multiples after it was used a few times.
     fixed: FixedBase<G>,
     verification_keys: Vec<Encoded<G>>,
     key_id: KeyId,
@@ -106,6 +106,12 @@ impl<G: Group> PublicKeySet<G> {
     /// h * scalar, in constant time, for encryption.
     pub(crate) fn public_key_times(&self, scalar: &G::Scalar) -> G::Element {
         self.fixed.mul(scalar)
+    }
+
+    /// h, for products with many scalars.
+    #[must_use]
+    pub const fn fixed_public_key(&self) -> &FixedBase<G> {
+        &self.fixed
     }
 
     /// The canonical encoding of h.

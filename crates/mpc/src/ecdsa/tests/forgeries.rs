@@ -95,7 +95,7 @@ async fn ask_for_a_derived_key(party: Party, delta: Delta) -> Result<Outcome, St
     let d = (wanted - e) * r(&tuple.element).invert();
     // Shares of x + d and of (x + d) / k are local: what a service would do that derives keys and has presignatures.
     let identity = KeyIdentity { public: *key.public_key() + G::mul_base(&d), ..key.identity };
-    let derived = KeyShare { secret: &key.secret + &black_box.constants(&[d]), identity };
+    let derived = KeyShare::of(&key.secret + &black_box.constants(&[d]), identity);
     let product = &tuple.product + &tuple.inverse.times(&d);
     let tuple = Tuple { product, key: identity, ..tuple };
     let made = signature(&black_box, &derived, tuple, asked, delta).await?;

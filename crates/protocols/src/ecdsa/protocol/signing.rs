@@ -42,7 +42,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
         for Complete { first, shares, of_signers } in self.collected.complete(id, element, from, needed) {
             let signers: Vec<PartyId> = shares.iter().map(|(party, _)| *party).collect();
             let sum = shares.into_iter().map(|(_, share)| share);
-            match self.blinded(element).and_then(|blinded| blinded.vartime_combine(sum)) {
+            let blinded = self.blinded(element);
+            let public_key = self.setting.public.fixed_public_key();
+            match blinded.and_then(|blinded| blinded.vartime_combine(public_key, sum)) {
                 Some(signature) => {
                     let indices = signers.iter().map(|party| party.share()).collect();
                     let signed = Signed { bytes: self.setting.encode(signature), signers: indices };

@@ -13,7 +13,7 @@ impl<C: EcdsaCurve> EcdsaKey for Keyed<Ecdsa<C>> {
     }
 
     fn vartime_recovery_id(&self, digest: &[u8], signature: &[u8]) -> Option<u8> {
-        vartime_recovery_id::<C>(self.public.public_key(), digest, signature)
+        vartime_recovery_id::<C>(self.public.fixed_public_key(), digest, signature)
     }
 }
 

@@ -52,6 +52,6 @@ impl<C: EcdsaCurve> SignatureScheme for Ecdsa<C> {
     const DIGEST: Option<MessageDigest> = Some(MessageDigest::Sha256);
 
     fn verify_digest(public: &Self::PublicKey, digest: &[u8], signature: &[u8]) -> Result<(), VerifyError> {
-        verify::vartime_verify::<C>(public.public_key(), digest, signature)
+        verify::vartime_verify::<C>(public.fixed_public_key(), digest, signature)
     }
 }

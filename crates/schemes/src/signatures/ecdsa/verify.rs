@@ -1,6 +1,6 @@
 //! Verification: FIPS 186-5, section 6.4.2. Of public data only.
 
-use theta_groups::{DecodeError, Group, Scalar};
+use theta_groups::{DecodeError, FixedBase, Group, Scalar};
 
 use super::{EcdsaCurve, SIGNATURE_LEN};
 use crate::VerifyError;
@@ -14,7 +14,7 @@ const DIGEST_LEN: usize = 32;
 /// Verifies a signature of the message with this digest. r and s must be between 1 and q - 1 and, where the lower s counts alone, s
 /// at most q / 2.
 pub(super) fn vartime_verify<C: EcdsaCurve>(
-    public_key: &ElementOf<C>,
+    public_key: &FixedBase<C::Group>,
     digest: &[u8],
     signature: &[u8],
 ) -> Result<(), VerifyError> {
@@ -34,20 +34,20 @@ pub(super) fn vartime_verify<C: EcdsaCurve>(
 
 /// (e G + r X) / s, which is R or -R if the signature is right: FIPS 186-5, section 6.4.2, steps 3 to 5.
 fn vartime_element<C: EcdsaCurve>(
-    public_key: &ElementOf<C>,
+    public_key: &FixedBase<C::Group>,
     digest: &[u8],
     (r, s): (ScalarOf<C>, ScalarOf<C>),
 ) -> ElementOf<C> {
     // As long as q, so that no bit is cut.
     let e = ScalarOf::<C>::from_uniform_bytes(digest);
     let inverse = s.invert();
-    C::Group::vartime_double_mul(&(e * inverse), public_key, &(r * inverse))
+    public_key.vartime_double_mul(&(e * inverse), &(r * inverse))
 }
 
 /// Which of up to four points with this r the signature belongs to (SEC1, section 4.1.6): bit 0 says that its y is odd, bit 1 that its x is q or
 /// more. `None` if it is no signature of the digest.
 pub(super) fn vartime_recovery_id<C: EcdsaCurve>(
-    public_key: &ElementOf<C>,
+    public_key: &FixedBase<C::Group>,
     digest: &[u8],
     signature: &[u8],
 ) -> Option<u8> {
