@@ -37,7 +37,10 @@ person can say what that is, and there is no default:
   --refuse-other-slots N       the same for all other rules; 0 if the policy never had any
 
 The store that node.toml names must not exist: move the old one away. If a refresh was made since, the shares of the backup \
-are worthless and the node recovers its share from the others: theta keys recover.")]
+are worthless and the node recovers its share from the others: theta keys recover.
+
+The node serves requests again at once. It votes on changes of keys and members when the others have decided one without it, since it may have voted \
+and not know it. In a small group, such as 2 of 3, they cannot: then another machine takes its place (theta group warrant).")]
 pub(crate) struct RestoreArgs {
     /// The backup; - for standard input
     file: PathBuf,
@@ -148,7 +151,8 @@ pub(crate) fn restore(args: &RestoreArgs, output: Output) -> Result<(), Failure>
     output.remark(&restored, &summary)?;
     if !output.json() {
         output::note(
-            "Its peers will notice that this is another store than they knew, and hear from it in whose place it stands.",
+            "Its peers will notice that this is another store than they knew, and hear from it in whose place it stands. It votes on changes of \
+             keys and members again when they have decided one without it; where all have to decide, as in 2 of 3, see theta group warrant.",
         );
     }
     Ok(())

@@ -406,6 +406,16 @@ impl NodeState {
         Some(v1::AuditStatus { first, next })
     }
 
+    /// That this node does not vote in the group's ledger, if that is so: in a small group nobody decides anything meanwhile.
+    fn voteless(&self) -> Option<String> {
+        let lacks = self.authority.store().lacks_ledger_votes().unwrap_or(false);
+        lacks.then(|| {
+            "it does not vote on changes of keys and members, since its store was restored or set back, until others have decided one \
+             without it: where all have to decide, as in 2 of 3, another machine has to take its place (theta group warrant)"
+                .to_owned()
+        })
+    }
+
     /// This node, its peers and its load.
     pub(crate) fn status(&self) -> v1::GetStatusResponse {
         let load = self.orchestrator.load();
@@ -425,6 +435,7 @@ impl NodeState {
                 .into_iter()
                 .chain(self.certificate.warning())
                 .chain(self.orchestrator.departure())
+                .chain(self.voteless())
                 .collect(),
             policy: Bytes::copy_from_slice(&self.authority.policy().digest().0),
             clock: WallTime::now().milliseconds(),

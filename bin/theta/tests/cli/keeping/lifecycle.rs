@@ -224,6 +224,23 @@ fn a_node_that_is_killed_in_a_ceremony_comes_back_and_takes_part() {
     panic!("node 2 never heard how it ended: {last}\n{}", group.log(2));
 }
 
+/// Of three that all have to decide, one whose store was restored does not vote: nothing can be decided, and it is said why.
+#[test]
+fn who_does_not_vote_after_a_restore_says_so() {
+    let mut group = Group::made_with(&["--no-keys", "--nodes", "3"]);
+    group.file("backup.key", "0a".repeat(32));
+    private(&group, "backup.key");
+    let sealed = ["--dir", "theta-group/node-1", "--seal", "file:backup.key"];
+    group.theta(&[&["keys", "backup", "-o", "b"], &sealed[..]].concat()).ok();
+    fs::remove_file(group.node_dir(1).join("theta.redb")).unwrap();
+    let floors = ["--refuse-days-before", "tomorrow", "--refuse-other-slots", "0"];
+    group.theta(&[&["keys", "restore", "b"], &sealed[..], &floors].concat()).ok();
+    group.start_all();
+    let told = group.theta(&["doctor"]).fails(1, &[]).text();
+    assert!(told.contains("node 1: it does not vote on changes") && told.contains("theta group warrant"), "{told}");
+    assert!(!told.contains("node 2: it does not vote"), "{told}");
+}
+
 #[test]
 fn a_backup_is_checked_restored_and_works() {
     let mut group = Group::made();
