@@ -96,6 +96,8 @@ Examples:
   theta status
   theta status --json --timeout 2s
 
+What is made in advance: presignatures of ECDSA at any time, up to the level; commitments of FROST come with signatures, so that 0 is none yet.
+
 Exit code 3 if fewer nodes answer than it takes to decrypt, sign or draw, 1 if enough are there and refuse this client.")]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
@@ -333,7 +335,15 @@ pub(crate) fn status(args: &StatusArgs, output: Output) -> Result<(), Failure> {
         }
         let style = if up >= usize::from(threshold) { GOOD } else { BAD };
         let total = status.nodes.len();
-        writeln!(out, "{style}{up} of {total} nodes are up{style:#}; it takes {threshold} to decrypt, sign or draw")
+        // Those that refuse may serve others.
+        let refusing = match status.nodes.iter().filter(|node| node.state == NodeState::Refuses).count() {
+            0 => String::new(),
+            many => format!(", and {many} there that refuse this client"),
+        };
+        writeln!(
+            out,
+            "{style}{up} of {total} nodes are up{style:#}{refusing}; it takes {threshold} to decrypt, sign or draw"
+        )
     })?;
     if up < usize::from(threshold) { Err(too_few(&status)) } else { Ok(()) }
 }

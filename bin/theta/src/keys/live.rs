@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use theta_client::{KeyRef, ListedKey};
+use theta_client::{KeyEnd, KeyRef, KeyState, ListedKey, Version};
 use theta_names::NodeId;
+use theta_statements::UnixTime;
 
 use crate::{
     ask::quarantines,
-    connect::{self, ClientArgs},
+    connect::{self, ClientArgs, Session},
     exit::{self, Failure},
     output::{self, Output, Table},
 };
@@ -21,6 +22,9 @@ struct LiveKey {
     state: String,
     /// Whether these nodes have disabled it before the group has decided so.
     frozen: bool,
+    /// When it will be destroyed, in seconds since 1970, by the group's ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destroyed_at: Option<u64>,
     primary: bool,
     epoch: u64,
     generation: u64,
@@ -45,6 +49,7 @@ impl From<ListedKey> for LiveKey {
             version: info.version,
             state: info.state,
             frozen: info.frozen,
+            destroyed_at: None,
             primary: info.primary,
             epoch: info.epoch,
             generation,
@@ -62,12 +67,20 @@ impl From<ListedKey> for LiveKey {
 }
 
 impl LiveKey {
+    fn state_in_words(&self) -> String {
+        match self.destroyed_at {
+            _ if self.frozen => format!("{}, not decided", self.state),
+            Some(at) => format!("{}, destroyed at {}", self.state, UnixTime(at.saturating_mul(1_000))),
+            None => self.state.clone(),
+        }
+    }
+
     fn cells(&self) -> [String; 10] {
         let holders: Vec<String> = self.holders.iter().map(ToString::to_string).collect();
         let mark = if self.primary { "" } else { " (older)" };
         [
             format!("{}@{}{mark}", self.name, self.version),
-            if self.frozen { format!("{}, not decided", self.state) } else { self.state.clone() },
+            self.state_in_words(),
             self.epoch.to_string(),
             self.generation.to_string(),
             self.suite.clone(),
@@ -77,6 +90,18 @@ impl LiveKey {
             self.key_id.get(..8).unwrap_or_default().to_owned(),
             connect::nodes(&self.nodes),
         ]
+    }
+}
+
+/// Learns of keys that are disabled whether they will be destroyed: nodes say no more than that they are disabled.
+fn note_ends(session: &Session, keys: &mut [LiveKey]) {
+    let mut disabled = keys.iter_mut().filter(|key| key.state == KeyState::Disabled.name()).peekable();
+    if disabled.peek().is_some() {
+        session.renew();
+    }
+    for key in disabled {
+        let end = key.name.parse().ok().and_then(|name| session.client().end_of(&name, Version::new(key.version)));
+        key.destroyed_at = if let Some(KeyEnd::Doomed(at)) = end { Some(at) } else { None };
     }
 }
 
@@ -114,6 +139,7 @@ pub(super) fn show(args: &ClientArgs, key: Option<&KeyRef>, output: Output) -> R
             }));
         }
     }
+    note_ends(&session, &mut keys);
     keys.sort_by(|a, b| (&a.name, a.version, &a.nodes).cmp(&(&b.name, b.version, &b.nodes)));
     output.result(&keys, |out| {
         let mut table = Table::new(

@@ -179,7 +179,8 @@ fn change(args: &StateArgs, wanted: Wanted, output: Output) -> Result<(), Failur
     }
     let report = Changed {
         key: args.key.to_string(),
-        state: state.name(),
+        // Until its time has come the key is disabled, and can be taken back.
+        state: if not_before > 0 { KeyState::Disabled } else { state }.name(),
         generation: changed.generation,
         not_before,
         decided: changed.decided,

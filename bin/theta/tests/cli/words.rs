@@ -27,6 +27,7 @@ fn a_client_that_is_refused_is_told_so() {
     let run =
         group.theta(&["status", "--client", "stranger.client"]).fails(1, &["nodes 1, 2, 3 and 4 are there and refuse"]);
     assert!(!run.stderr.contains("start the others") && !run.text().contains(" down "), "{run:?}");
+    assert!(run.text().contains("0 of 4 nodes are up, and 4 there that refuse this client"), "{run:?}");
     let run = group.theta(&["status", "--client", "stranger.client", "--json"]);
     let states: Vec<_> = run.json()["nodes"].as_array().unwrap().iter().map(|node| node["state"].clone()).collect();
     assert_eq!((run.code, states), (1, vec![serde_json::Value::from("refuses"); 4]));
@@ -197,7 +198,12 @@ fn an_older_version_is_enabled_wherever_it_was_disabled_and_destroyed_is_destroy
     let states: Vec<_> = keys.as_array().unwrap().iter().map(|key| key["state"].as_str().unwrap().to_owned()).collect();
     assert_eq!(states, ["retired", "active"], "{keys}");
 
-    group.theta(&["keys", "destroy", "files@1", "--yes"]).ok();
+    let doomed = group.theta(&["keys", "destroy", "files@1", "--yes", "--json"]).ok().json();
+    assert_eq!(doomed["state"], "disabled", "{doomed}");
+    let live = group.theta(&["keys", "show", "files@1", "--live", "--json"]).ok().json();
+    assert_eq!((&live[0]["state"], &live[0]["destroyed_at"]), (&"disabled".into(), &doomed["not_before"]), "{live}");
+    let live = group.theta(&["keys", "list", "--live"]).ok().text();
+    assert!(live.contains("disabled, destroyed at 2"), "{live}");
     let listed = group.theta(&["keys", "show", "files@1"]).ok().text();
     assert!(listed.contains("disabled, destroyed at 2"), "{listed}");
     group.theta(&["keys", "enable", "files@1"]).ok();

@@ -56,7 +56,10 @@ struct View {
 /// What one node says of it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct Told {
+    /// Words for people, which may change.
     state: &'static str,
+    /// The state for programs, as [`kind`] has it.
+    kind: &'static str,
     #[serde(skip_serializing_if = "String::is_empty")]
     awaits: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -77,6 +80,19 @@ const fn in_words(state: CeremonyState) -> (&'static str, bool) {
     }
 }
 
+/// A state for programs: these words stay.
+const fn kind(state: CeremonyState) -> &'static str {
+    match state {
+        CeremonyState::Running => "running",
+        CeremonyState::Activated => "activated",
+        CeremonyState::Recovered => "recovered",
+        CeremonyState::Aborted => "aborted",
+        CeremonyState::Cancelled => "cancelled",
+        CeremonyState::Failed => "failed",
+        CeremonyState::Unspecified => "unknown",
+    }
+}
+
 impl View {
     fn add(&mut self, node: NodeId, status: CeremonyStatus) {
         let (state, running) = in_words(status.state());
@@ -89,7 +105,8 @@ impl View {
         }
         self.culprits.extend(status.evidence.iter().map(|evidence| evidence.node));
         let (awaits, failure) = (exit::tidy(&status.awaits), exit::tidy(&status.failure));
-        self.nodes.insert(node.get(), Told { state, awaits, failure, silent: status.silent });
+        let kind = kind(status.state());
+        self.nodes.insert(node.get(), Told { state, kind, awaits, failure, silent: status.silent });
     }
 
     /// "create of vault@1, epoch 0".
@@ -224,6 +241,7 @@ mod tests {
         assert_eq!(views.len(), 2);
         assert!(views[1].waits_for.is_empty(), "what is over waits for nobody");
         assert_eq!(views[1].lines(), ["node 1: done"]);
+        assert_eq!((views[0].nodes[&2].kind, views[1].nodes[&1].kind), ("running", "activated"));
     }
 
     impl CeremoniesArgs {
