@@ -26,7 +26,7 @@ fn quoted(path: &Path) -> String {
 }
 
 /// Commands that ask with a client, where a hint names them.
-const ASK: [&str; 13] = [
+const ASK: [&str; 14] = [
     "theta status",
     "theta keys list",
     "theta keys show",
@@ -39,6 +39,7 @@ const ASK: [&str; 13] = [
     "theta keys reshare",
     "theta keys recover",
     "theta keys ceremonies",
+    "theta keys cancel",
     "theta ledger show",
 ];
 

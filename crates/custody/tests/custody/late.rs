@@ -5,7 +5,7 @@ mod thresholds;
 
 use theta_custody::{CeremonyState, CustodyEffect};
 use theta_schemes::{Delivery, Suite};
-use theta_statements::KeyChange;
+use theta_statements::{CancelRequest, KeyChange};
 
 use crate::net::{Net, name};
 use crate::use_keys::{check_coin, check_decryption, encrypt};
@@ -95,7 +95,10 @@ fn what_too_few_are_asked_for_is_given_up() {
     let id = net.ask([1], &request);
     assert!(net.until(1000, |net| net.state(1, &id).is_over()));
     let CeremonyState::Failed(why) = net.state(1, &id) else { panic!() };
-    assert!(why.contains("too few nodes"), "{why}");
+    assert!(why.contains("too few nodes") && why.contains("theta keys cancel"), "{why}");
+    // The report names the request, so that a client can take it back.
+    assert_eq!(net.custodian(1).report(&id).unwrap().request, Some(request.clone()));
+    assert_eq!(net.cancel(1, &CancelRequest { request }).unwrap().state, CeremonyState::Cancelled);
     assert_eq!(net.epoch(1, "files"), Some(0));
     net.run(1..=4, KeyChange::Refresh { key: name("files"), version: None });
 }

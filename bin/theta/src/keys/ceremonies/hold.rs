@@ -4,9 +4,13 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
-use theta_client::{CeremonyEnd, CeremonyOutcome, CeremonyProgress, CeremonyRequest, ClientError, KeyChange};
+use theta_client::{
+    CeremonyEnd, CeremonyOutcome, CeremonyProgress, CeremonyRequest, ClientError, KeyChange, NodeProblem, Problem,
+};
 use theta_names::{Epoch, Version};
+use theta_schemes::keys::KeyName;
 use theta_wire::v1::CeremonyState;
+use tonic::Code;
 
 use super::{
     left_out,
@@ -15,7 +19,7 @@ use super::{
 use crate::{
     access::{ApprovalFiles, Nonce},
     connect::{self, ClientArgs, Session},
-    exit::Failure,
+    exit::{self, Failure},
     output::{self, GOOD, Output},
     progress::CeremonyBar,
     units,
@@ -95,6 +99,7 @@ pub(crate) fn hold_quietly(
 ) -> Result<Held, Failure> {
     let mut bar = CeremonyBar::new(&describe(&change));
     let nonce = args.nonce.or_else(|| session.approved()).map_or_else(Nonce::draw, Ok)?;
+    let key = change.key().clone();
     let request = CeremonyRequest { nonce: nonce.0, change };
     let held = session.block_on(session.client().hold_request(request, |progress| {
         if let Some((done, of)) = steps(progress) {
@@ -105,7 +110,7 @@ pub(crate) fn hold_quietly(
     if let Err(ClientError::Denied { reason, .. }) = &held {
         *unapproved |= matches!(reason.as_str(), "no-rule" | "too-few-approvals");
     }
-    let outcome = held?;
+    let outcome = held.map_err(|error| not_ended(error, &key))?;
     let culprits = proofs::keep(&args.evidence, &session.client().group(), &outcome);
     let silent = numbers(&outcome.silent);
     let (key_id, certificate) = match &outcome.end {
@@ -116,12 +121,10 @@ pub(crate) fn hold_quietly(
             let (aim, key) = (&outcome.aim, &outcome.key);
             return Err(Failure::Failed(format!("the ceremony to {aim} {key} was cancelled; nothing has changed")));
         }
-        CeremonyEnd::Failed(reason) => {
-            return Err(Failure::Failed(format!("{} {}: {reason}", outcome.aim, outcome.key)));
-        }
+        CeremonyEnd::Failed(reason) => return Err(failed(&outcome, reason)),
     };
     for problem in &outcome.problems {
-        output::diagnostic("warning", &crate::exit::tidy(&problem.to_string()));
+        output::diagnostic("warning", &exit::tidy(&problem.to_string()));
     }
     let without_share = if key_id.is_some() { left_out::tell(session, &outcome) } else { Vec::new() };
     Ok(Held {
@@ -153,6 +156,26 @@ pub(crate) fn how_to_approve(key: &str, node: u16) -> String {
   theta approve --as ann.key --operation keys.recover {what} --node {node}{at} -o ann.approval
   theta keys recover {key} --node {node}{client} --approval ann.approval"
     )
+}
+
+/// Why a ceremony has no end that enough nodes tell. What they were asked for may go on without this command.
+fn not_ended(error: ClientError, key: &KeyName) -> Failure {
+    let runs = |node: &NodeProblem| matches!(node.problem, Problem::Refused { code: Code::DeadlineExceeded, .. });
+    let goes_on = matches!(&error, ClientError::NoAnswer { nodes, .. } if nodes.iter().any(runs));
+    match Failure::from(error) {
+        Failure::NoAnswer(text) if goes_on => Failure::NoAnswer(format!(
+            "{text}; it may go on without this command: theta keys ceremonies shows it, theta keys cancel {key} takes it back"
+        )),
+        failure => failure,
+    }
+}
+
+/// A ceremony that came to nothing. Where nodes were away, that is why.
+fn failed(outcome: &CeremonyOutcome, reason: &str) -> Failure {
+    let text = format!("{} {}: {reason}", outcome.aim, outcome.key);
+    let away = outcome.problems.iter().filter(|problem| exit::is_absence(&problem.problem));
+    let away: Vec<String> = away.map(|problem| exit::tidy(&problem.to_string())).collect();
+    if away.is_empty() { Failure::Failed(text) } else { Failure::NoAnswer(format!("{text}; {}", away.join("; "))) }
 }
 
 fn aborted(outcome: &CeremonyOutcome, silent: &[u16]) -> Failure {

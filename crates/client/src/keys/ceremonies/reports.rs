@@ -118,16 +118,19 @@ impl<'a> Reports<'a> {
         }
         let mut problems = Problems::new(self.connections);
         for (node, status) in &self.latest {
-            let words = match status.state() {
-                v1::CeremonyState::Failed => status.failure.clone(),
-                v1::CeremonyState::Activated | v1::CeremonyState::Recovered => "it is done there".to_owned(),
-                v1::CeremonyState::Aborted => "it was given up there".to_owned(),
-                v1::CeremonyState::Cancelled => "it was cancelled".to_owned(),
+            let (code, message) = match status.state() {
+                v1::CeremonyState::Failed => (Code::Aborted, status.failure.clone()),
+                v1::CeremonyState::Activated | v1::CeremonyState::Recovered => {
+                    (Code::Aborted, "it is done there".to_owned())
+                }
+                v1::CeremonyState::Aborted => (Code::Aborted, "it was given up there".to_owned()),
+                v1::CeremonyState::Cancelled => (Code::Aborted, "it was cancelled".to_owned()),
+                // Nothing was refused: the time was over before it ended.
                 v1::CeremonyState::Running | v1::CeremonyState::Unspecified => {
-                    format!("it goes on there, {} of {} steps are done", status.done, status.of)
+                    (Code::DeadlineExceeded, how_far(status))
                 }
             };
-            problems.add(*node, Problem::Refused { code: Code::Aborted, message: words });
+            problems.add(*node, Problem::Refused { code, message });
         }
         for NodeProblem { node, problem, .. } in self.problems.all() {
             problems.add(node, problem);
@@ -156,6 +159,19 @@ impl<'a> Reports<'a> {
         });
         made.collect()
     }
+}
+
+/// How far a ceremony is that has not ended at a node, and for whom it waits there.
+fn how_far(status: &v1::CeremonyStatus) -> String {
+    let mut words = format!("it goes on there, {} of {} steps are done", status.done, status.of);
+    if !status.awaits.is_empty() {
+        words.push_str(&format!("; it waits for {}", status.awaits));
+    }
+    if !status.silent.is_empty() {
+        let silent: Vec<String> = status.silent.iter().map(ToString::to_string).collect();
+        words.push_str(&format!(", not heard from yet: {}", silent.join(", ")));
+    }
+    words
 }
 
 /// A node's report without what nobody needs: texts are fit to be shown, and of each node there are few accusations, in bounded space.

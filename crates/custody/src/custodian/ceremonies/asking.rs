@@ -230,6 +230,7 @@ impl Custodian {
     /// Nothing came of what this node wanted decided.
     pub(in crate::custodian) fn dropped(&mut self, action: &Action, why: &DropReason, work: &mut Work) {
         let Action::Begin(request) = action else { return };
+        let open = matches!(why, DropReason::TooFew).then(|| request.clone());
         let why = match why {
             DropReason::Refused(refusal) => refusal.to_string(),
             DropReason::Full => "too much waits for the group's decision already: ask again later".to_owned(),
@@ -237,11 +238,12 @@ impl Custodian {
                 "the request and its approvals are longer than an entry of the ledger can be".to_owned()
             }
             DropReason::TooFew => {
-                "too few nodes agreed to it in time: ask more of them, and see with `theta status` which can be reached"
+                "too few nodes agreed to it in time; it may still begin within a week, when others are back: `theta status` \
+                 shows who is away, and `theta keys cancel` takes it back"
                     .to_owned()
             }
         };
-        if let Some(report) = self.requests.drop(request.digest(), why) {
+        if let Some(report) = self.requests.drop(request.digest(), why, open) {
             work.effects.push(CustodyEffect::Report(report));
         }
     }

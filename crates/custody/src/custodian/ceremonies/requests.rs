@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use theta_ledger::LedgerState;
-use theta_statements::KeyChange;
+use theta_statements::{CeremonyRequest, KeyChange};
 
 use crate::custodian::message::Id;
 use crate::request::{CeremonyReport, CeremonyState};
@@ -41,9 +41,11 @@ impl Requests {
         news
     }
 
-    pub(super) fn drop(&mut self, id: Id, why: String) -> Option<CeremonyReport> {
+    /// Nothing came of a request. The report names one that is `open`: it may still begin, and can be taken back.
+    pub(super) fn drop(&mut self, id: Id, why: String, open: Option<CeremonyRequest>) -> Option<CeremonyReport> {
         let before = self.waiting.remove(&id)?.1;
-        let report = CeremonyReport { state: CeremonyState::Failed(why), awaits: "", request: None, ..before };
+        let request = open;
+        let report = CeremonyReport { state: CeremonyState::Failed(why), awaits: "", request, ..before };
         self.keep(id, report.clone());
         Some(report)
     }
