@@ -61,6 +61,17 @@ pub(super) fn differing(patients: &[Patient<'_>]) -> Vec<Finding> {
     findings
 }
 
+/// How far clocks are apart, in the largest unit of which there are two.
+fn span(milliseconds: i64) -> String {
+    let seconds = milliseconds.unsigned_abs() / 1_000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
 /// Clocks that are not where most are.
 pub(super) fn clocks_apart(patients: &[Patient<'_>]) -> Vec<Finding> {
     let mut offsets: Vec<i64> = patients.iter().map(|patient| patient.offset).collect();
@@ -70,16 +81,16 @@ pub(super) fn clocks_apart(patients: &[Patient<'_>]) -> Vec<Finding> {
     for Patient { node, offset, .. } in patients {
         let apart = offset.saturating_sub(middle);
         if apart.unsigned_abs() > CLOCKS_APART_MS {
-            let (seconds, way) = (apart.unsigned_abs() / 1_000, if apart > 0 { "ahead of" } else { "behind" });
-            let finding = format!("node {node}: its clock is {seconds} s {way} that of most nodes");
+            let (by, way) = (span(apart), if apart > 0 { "ahead of" } else { "behind" });
+            let finding = format!("node {node}: its clock is {by} {way} that of most nodes");
             let advice =
                 "synchronise it: requests, approvals and rules have times, and days that it believes are over stay so";
             findings.push(Finding::new("clock-apart", vec![*node], finding, advice));
         }
     }
     if middle.unsigned_abs() > CLOCKS_APART_MS {
-        let (seconds, way) = (middle.unsigned_abs() / 1_000, if middle > 0 { "behind" } else { "ahead of" });
-        let finding = format!("the clock of this machine is {seconds} s {way} those of the nodes");
+        let (by, way) = (span(middle), if middle > 0 { "behind" } else { "ahead of" });
+        let finding = format!("the clock of this machine is {by} {way} those of the nodes");
         findings.push(Finding::new(
             "own-clock-apart",
             Vec::new(),
@@ -153,6 +164,8 @@ mod tests {
         assert_eq!(patients(&[0, 60_000, 100]), [("clock-apart", vec![2])]);
         assert_eq!(patients(&[60_000, 60_000, 60_000]), [("own-clock-apart", vec![])]);
         assert_eq!(patients(&[]), []);
+        let spans = [7_000, -119_000, 120_000, 7_199_000, -7_200_000, 34_560_000_000].map(span);
+        assert_eq!(spans, ["7 s", "119 s", "2 min", "119 min", "2 h", "400 days"]);
     }
 
     #[test]

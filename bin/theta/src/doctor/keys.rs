@@ -82,7 +82,9 @@ fn lost_shares(name: &str, version: u32, listed_as: &[&ListedKey], told: &BTreeS
     let first = lost.first()?;
     let have = if lost.len() == 1 { "has" } else { "have" };
     let finding = format!("{name}@{version}: {} {have} no share of epoch {}", connect::nodes(&lost), latest.info.epoch);
-    let advice = format!("the others compute it: theta keys recover {name} --node {first}, which takes an approval");
+    let advice = format!(
+        "the others compute it: theta keys recover {name}@{version} --node {first}, or --all in the place of the name; it takes an approval"
+    );
     Some(Finding::new("share-lost", lost, finding, advice))
 }
 
@@ -113,6 +115,10 @@ mod tests {
             findings.iter().map(|finding| (finding.kind, finding.nodes.clone())).collect::<Vec<_>>()
         };
         assert_eq!(found(listed("older", &[1, 2], &[1, 2])), []);
+        // The advice is about the version that lacks its share, and not about the one that the name means.
+        let older = listed("older", &[1, 2, 3], &[1, 2]);
+        let advice = lost_shares("older", 1, &[&older], &[1, 2, 3].into()).unwrap().advice;
+        assert!(advice.contains("theta keys recover older@1 --node 3"), "{advice}");
         assert_eq!(found(listed("older", &[1, 2, 3], &[1, 2])), [("key-unknown", vec![3]), ("share-lost", vec![3])]);
     }
 }

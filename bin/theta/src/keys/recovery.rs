@@ -69,7 +69,7 @@ fn all(args: &RecoverArgs, session: &Session, output: Output) -> Result<(), Fail
         done.push(match hold_quietly(&args.ceremony, session, change, &mut unapproved) {
             Ok(held) => Recovery { key: key.to_string(), recovered: true, error: None, ceremony: Some(held) },
             Err(failure) => {
-                let error = Some(failure.to_string());
+                let error = Some(exit::one_line(&failure.to_string()));
                 Recovery { key: key.to_string(), recovered: false, error, ceremony: None }
             }
         });

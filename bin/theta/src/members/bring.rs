@@ -7,6 +7,7 @@ use theta_ledger::{LedgerState, WarrantRefusal};
 
 use super::{
     AskArgs, ask,
+    replace::how_to_recover,
     warrant::{read_warrant, why},
 };
 use crate::{
@@ -54,8 +55,6 @@ pub(crate) fn bring(args: &BringArgs, output: Output) -> Result<(), Failure> {
         output::note(format_args!("{} are other machines now", crate::connect::nodes(&numbers)));
     }
     let report = ask::Changed::new(&session, "replace", (*first, ask::named(&session, *first)), &changed)?;
-    let recover = numbers
-        .iter()
-        .map(|node| format!("theta keys recover KEY --node {node}     for each key of which it held a share"));
+    let recover = numbers.iter().map(|node| how_to_recover(*node));
     report.report(output, "is another machine", &recover.collect::<Vec<_>>())
 }

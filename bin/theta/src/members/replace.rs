@@ -134,8 +134,13 @@ pub(crate) fn replace(args: &ReplaceArgs, output: Output) -> Result<(), Failure>
     }
     let changed = bring(args, &session, (&change, proof))?;
     let [export, join] = changed.how_to_join();
-    let recover = format!("theta keys recover KEY --node {}     for each key of which it held a share", args.node);
+    let recover = how_to_recover(args.node);
     changed.report(output, "is another machine", &[export, join, recover])
+}
+
+/// What gives another machine in a member's place the shares that the one before had.
+pub(super) fn how_to_recover(node: u16) -> String {
+    format!("theta keys recover --all --node {node}     when it runs: brings back its shares, and takes an approval")
 }
 
 fn bring(args: &ReplaceArgs, session: &Session, (change, proof): (&MemberChange, Vec<u8>)) -> Result<Changed, Failure> {

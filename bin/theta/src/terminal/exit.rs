@@ -124,8 +124,8 @@ impl Several {
         if matches!(failure, Failure::Interrupted(_) | Failure::OutputClosed | Failure::Internal(_)) {
             return Err(failure);
         }
-        // The command ends with its one error.
-        crate::output::diagnostic("warning", &format!("{part}: {failure}"));
+        // The command ends with its one error. What nodes say is in this one, too.
+        crate::output::diagnostic("warning", &format!("{part}: {}", one_line(&failure.to_string())));
         self.failed = self.failed.saturating_add(1);
         self.first.get_or_insert(failure);
         Ok(())
@@ -247,7 +247,7 @@ fn report(result: Result<(), Failure>) -> ExitCode {
 }
 
 /// An error in one line: the client's errors have one more line for each node.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     tidy(&text.replace("answer\n  ", "answer: ").replace("\n  ", "; "))
 }
 

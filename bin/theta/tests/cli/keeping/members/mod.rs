@@ -299,5 +299,7 @@ fn of_two_of_three_a_dead_machine_is_replaced() {
     assert!(told.contains("by a warrant of 3 operators"), "{told}");
     // Brought again, it is done.
     assert_eq!(group.theta(&["group", "bring", "w", "--json"]).ok().json()["height"], brought["height"]);
+    let next = group.theta(&["group", "bring", "w"]).ok().text();
+    assert!(next.contains("theta keys recover --all --node 3"), "{next}");
     signs(&group, "later", "1,3");
 }

@@ -110,6 +110,9 @@ fn one_command_brings_all_shares_back() {
     let recover = |more: &[&str]| {
         group.theta(&[&["keys", "recover", "--all", "--node", "2", "--json", "--patience", "30s"], more].concat())
     };
+    // The doctor names the version that has no share, and not the one that the name means.
+    let sick = group.theta(&["doctor"]).text();
+    assert!(sick.contains("theta keys recover a@1 --node 2, or --all"), "{sick}");
     let said = ["2 of 2 shares of node 2 are still missing: a@1, b@1", "--operation keys.recover --all --node 2"];
     recover(&[]).fails(1, &said);
     // An approval of one of them brings that one, and the other's failure is in the exit code.
