@@ -44,7 +44,7 @@ pub(crate) fn parse(name: &str) -> Result<Suite, String> {
 }
 
 /// The suite whose name is nearest to this one, if one is near.
-fn nearest(name: &str) -> Option<&'static str> {
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     let likeness = |suite: Suite| strsim::jaro_winkler(suite.name(), &name.to_lowercase());
     let best = Suite::ALL.into_iter().max_by(|a, b| likeness(*a).total_cmp(&likeness(*b)))?;
     (likeness(best) > 0.85).then_some(best.name())

@@ -93,9 +93,10 @@ impl SlotQuorum {
         let (Self { n, t }, need, spare) = (self, self.need(), self.spare());
         (spare < t).then(|| {
             let away = if spare == 0 { "one node is".to_owned() } else { format!("more than {spare} are") };
+            let liars = if t == 1 { "a liar".to_owned() } else { format!("{t} liars") };
             format!(
-                "slots take the promises of {need} of {n} nodes, so that {t} of them cannot get two messages signed for one: \
-                 requests that a signing rule covers stop while {away} away"
+                "a key that a signing rule covers takes {need} of {n} nodes for each slot, so that {liars} cannot get two messages \
+                 signed for one: it signs nothing while {away} away"
             )
         })
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use theta_ledger::founding::{Card, Founding};
 use theta_names::WallTime;
 
-use super::{MemberView, member_table, members, read_cards, warn_of_lookalikes};
+use super::{MemberView, member_table, members, note_of_size, read_cards, warn_of_lookalikes};
 use crate::{exit::Failure, files::write_new, output::Output};
 
 /// Options of `theta group assemble`.
@@ -55,6 +55,12 @@ pub(crate) fn assemble(args: &AssembleArgs, output: Output) -> Result<(), Failur
     founding.check_time(WallTime::now().seconds()).map_err(usage)?;
     warn_of_lookalikes(founding.members().iter().map(Card::name));
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.founding", args.name)));
+    if file.symlink_metadata().is_ok() {
+        let file = file.display();
+        return Err(Failure::Usage(format!(
+            "{file} exists already, and is left as it is: name another with --out, or remove it if no member has joined with it"
+        )));
+    }
     write_new(&file, founding.to_text().as_bytes(), false)?;
     let assembled = Assembled {
         file,
@@ -66,8 +72,12 @@ pub(crate) fn assemble(args: &AssembleArgs, output: Output) -> Result<(), Failur
     output.result(&assembled, |out| {
         let file = assembled.file.display();
         let n = assembled.members.len();
+        let note = note_of_size(assembled.threshold, u16::try_from(n).unwrap_or(u16::MAX));
         writeln!(out, "the group {}: {n} nodes, any {} of which act together\n", args.name, assembled.threshold)?;
         member_table(&assembled.members).write(out)?;
+        if let Some(note) = note {
+            writeln!(out, "\n{note}")?;
+        }
         writeln!(out, "\nIts fingerprint:\n\n  {}\n", assembled.fingerprint)?;
         writeln!(out, "Next:")?;
         writeln!(out, "  send {file} to all members")?;

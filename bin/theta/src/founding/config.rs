@@ -159,7 +159,8 @@ pub(crate) fn refuse_unjoined(file: &Path) -> Result<(), Failure> {
     }
     let dir = files::parent(file);
     Err(Failure::Usage(format!(
-        "this node is in no group yet: send {} to whoever puts the group together, then run theta node join --dir {}",
+        "this node is in no group yet: send {} to whoever puts the group together, then run theta node join --dir {} FILE \
+         --fingerprint ..., with the founding that comes back",
         dir.join(CARD).display(),
         dir.display()
     )))

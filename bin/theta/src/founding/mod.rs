@@ -123,6 +123,27 @@ pub(crate) fn warn_of_lookalikes<'a>(names: impl Iterator<Item = &'a NodeName>) 
     }
 }
 
+/// What can go wrong in a group of this size that would not in another: see the table of `spec/ledger.md`, Small groups.
+pub(crate) fn note_of_size(k: u16, n: u16) -> Option<String> {
+    let enough = k.saturating_mul(3).saturating_sub(2);
+    if k == 1 {
+        Some(format!(
+            "note: with any 1 of {n}, each node has the keys whole: whoever gets into one of them has them all"
+        ))
+    } else if n >= enough {
+        None
+    } else if n == k {
+        Some(format!(
+            "note: with any {k} of {n}, one machine that is lost is the end of the keys; {enough} nodes are enough for {k}"
+        ))
+    } else {
+        Some(format!(
+            "note: with any {k} of {n}, one machine that is away stops all change until it is back (requests go on); \
+             {enough} nodes are enough for {k}"
+        ))
+    }
+}
+
 /// The cards of a group's members, from cards, a founding, or an exported ledger, which is taken for what it says it is.
 fn cards_of_members(path: &Path) -> Result<Vec<Card>, Failure> {
     if is_export(path)? {

@@ -12,7 +12,7 @@ use theta_schemes::{Suite, keys::KeyName};
 use theta_sharing::Threshold;
 
 use super::deal::DEFAULT_BITS;
-use crate::{exit::Failure, output, suites, vault::SealWord};
+use crate::{exit::Failure, founding::note_of_size, output, suites, vault::SealWord};
 
 /// The keys of a new group by default: quick to make, and the usual one of each purpose has the shortest name.
 const DEFAULT_KEYS: [(&str, Suite); 7] = [
@@ -88,7 +88,11 @@ impl FromStr for KeySpec {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, suite) = text.split_once('=').unwrap_or((text, text));
-        let suite = suites::parse(suite)?;
+        let suite = suites::parse(suite).map_err(|error| {
+            // Without a "=" it is the suite's name. What is like none is the name of a key whose suite was left out.
+            let left_out = !text.contains('=') && suites::nearest(text).is_none();
+            if left_out { format!("{text:?} has no suite: write {text}=SUITE; theta suites lists them") } else { error }
+        })?;
         let name = name.parse().map_err(|error| format!("{error}"))?;
         Ok(Self { name, suite, delivery: Delivery::All })
     }
@@ -142,20 +146,7 @@ impl Plan {
 
     /// What can go wrong that would not in a larger group: see the table of `spec/ledger.md`, Small groups.
     pub(super) fn warning(&self) -> Option<String> {
-        let (n, k) = (self.threshold.n(), self.threshold.k());
-        let enough = k.saturating_mul(3).saturating_sub(2);
-        if n >= enough {
-            None
-        } else if n == k {
-            Some(format!(
-                "note: with any {k} of {n}, one machine that is lost is the end of the keys; {enough} nodes are enough for {k}"
-            ))
-        } else {
-            Some(format!(
-                "note: with any {k} of {n}, one machine that is away stops all change until it is back (requests go on); \
-                 {enough} nodes are enough for {k}"
-            ))
-        }
+        note_of_size(self.threshold.k(), self.threshold.n())
     }
 
     /// n.

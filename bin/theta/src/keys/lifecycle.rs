@@ -2,6 +2,7 @@
 
 use clap::Args;
 use theta_client::{KeyChange, KeyRef};
+use theta_network::group::GroupFile;
 use theta_policy::SlotQuorum;
 use theta_schemes::Purpose;
 
@@ -13,7 +14,7 @@ use crate::{
     connect::Session,
     exit::Failure,
     group::plan::{self, KeySpec},
-    output::{Output, diagnostic},
+    output::{Output, note},
 };
 
 /// Options of `theta keys create`.
@@ -39,7 +40,9 @@ The holders of an ECDSA key compute its signatures together, by a protocol that 
   --security passive --majority dishonest    Semi-OT            as the second; a holder that lies may learn the key
 Without --majority it is the honest one if n >= 2k - 1, and else the dishonest one.
 
-theta suites lists what there is; RSA keys take a dealer: theta keys deal.")]
+theta suites lists what there is; RSA keys take a dealer, so a group whose members each made a node has none: theta keys deal.
+
+Ctrl-C, and the end of --patience, end this command and not what the nodes were asked for: theta keys ceremonies shows it, theta keys cancel takes it back.")]
 pub(crate) struct CreateArgs {
     /// Keys to make, each a SUITE or NAME=SUITE
     #[arg(value_name = "NAME=SUITE", required = true)]
@@ -112,13 +115,6 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
     let (k, holders) = args.holders.resolve(&session.client().group())?;
     // Refuses what the nodes would refuse, before the first key is made.
     let keys = args.delivery.of(&args.keys, plan::any_of(k, &holders)?)?;
-    let group = session.client().group();
-    let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
-    let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };
-    let takes_slots = |key: &KeySpec| key.suite().purpose() != Purpose::Decrypt;
-    if let Some(warning) = quorum.warning().filter(|_| keys.iter().any(takes_slots)) {
-        diagnostic("warning", &format!("for keys that signing rules cover, {warning}"));
-    }
     let mut made: Vec<Held> = Vec::new();
     for key in &keys {
         let (name, suite, holders) = (key.key_name().clone(), key.suite(), holders.clone());
@@ -132,7 +128,18 @@ pub(super) fn create(args: &CreateArgs, output: Output) -> Result<(), Failure> {
             }
         }
     }
+    note_of_slots(&session.client().group(), k, &keys);
     report(&made, output)
+}
+
+/// What a signing rule would mean for keys that have just been made.
+fn note_of_slots(group: &GroupFile, k: u16, keys: &[KeySpec]) {
+    let n = u16::try_from(group.nodes().len()).unwrap_or(u16::MAX);
+    let quorum = SlotQuorum { n, t: k.max(group.threshold()).saturating_sub(1) };
+    let takes_slots = |key: &KeySpec| key.suite().purpose() != Purpose::Decrypt;
+    if let Some(warning) = quorum.warning().filter(|_| keys.iter().any(takes_slots)) {
+        note(format_args!("note: {warning}"));
+    }
 }
 
 /// `theta keys rotate`.

@@ -50,6 +50,17 @@ fn tells_that_the_dealer_saw_the_keys_and_what_to_do_next() {
 }
 
 #[test]
+fn says_what_the_size_of_a_group_means() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = |k: &str, n: &str, into: &str| {
+        theta_in(dir.path(), &["group", "init", "--no-keys", "--dir", into, "--nodes", n, "--threshold", k]).ok().text()
+    };
+    assert!(made("1", "2", "one").contains("any 1 of 2, each node has the keys whole"));
+    assert!(made("2", "3", "small").contains("any 2 of 3, one machine that is away stops all change"));
+    assert!(!made("2", "4", "enough").contains("note:"));
+}
+
+#[test]
 fn json_names_what_was_made() {
     let dir = tempfile::tempdir().unwrap();
     let arguments = ["group", "init", "--json", "--dir", "g", "--keys", "vault=sg02-bls12381,bls04-bls12381-min-sig"];
@@ -81,6 +92,7 @@ fn impossible_wishes_are_refused() {
     init(&["--dir", "no/such/place"]).fails(1, &["no/such/place", "no such file or directory"]);
     let unknown = init(&["--keys", "sg02-ristreto255"]);
     unknown.fails(2, &["did you mean sg02-ristretto255?", "theta suites"]);
+    init(&["--keys", "release"]).fails(2, &["\"release\" has no suite", "release=SUITE"]);
     init(&["--no-keys", "--keys", "sg02-ristretto255"]).fails(2, &["--no-keys"]);
     init(&["--bits", "3072"]).fails(2, &["--bits is for RSA keys"]);
     init(&["--keys", "rsa=sh00-pkcs1-sha256", "--bits", "1024"]).fails(2, &["2048, 3072 or 4096"]);
