@@ -80,7 +80,7 @@ pub enum CeremonyError {
     NoCeremonyKey(NodeId),
     /// The key is an RSA key.
     #[error(
-        "keys of suite {0} take a trusted dealer: RSA keys are not made or renewed by ceremonies; use `theta keys deal`"
+        "keys of suite {0} take a trusted dealer: RSA keys are not made or renewed by ceremonies; `theta keys deal` makes them while the directories of all nodes are together (theta group init)"
     )]
     TakesDealer(Suite),
     /// The scheme's results do not prove themselves.

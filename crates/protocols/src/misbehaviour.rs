@@ -41,9 +41,7 @@ pub enum Misbehaviour {
     Program(theta_mpc::Misbehaviour),
     /// It is in so many sets of signers whose shares made no signature that, with at most t liars, it must be one of them: no message shows it, but no t
     /// others are in all of these sets.
-    #[error(
-        "false shares, by elimination: fewer than it takes are in all sets of signers that made no signature without this one"
-    )]
+    #[error("false shares: so many signatures failed with it that others alone cannot be the cause")]
     Eliminated,
     /// More messages of a kind than an honest party sends, however often it restarts.
     #[error("more messages than an honest party sends")]

@@ -73,11 +73,19 @@ pub enum SignedRequestError {
     #[error("it was signed for another {0}")]
     Differs(&'static str),
     /// It is not valid now, or for too long.
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = clocks(.0))]
     Invalid(#[from] Invalid),
     /// Its signer did not sign it.
     #[error("its signature is false")]
     FalseSignature,
+}
+
+/// What to look at when a request is of another time: it was signed a moment ago.
+const fn clocks(invalid: &Invalid) -> &'static str {
+    match invalid {
+        Invalid::NotYet(_) | Invalid::Expired(_) => ": compare the clock of whoever signed it with the node's",
+        Invalid::Lifetime { .. } => "",
+    }
 }
 
 /// The text is not a signed request.

@@ -15,7 +15,9 @@ pub enum StoreError {
         error: Arc<io::Error>,
     },
     /// There is no store.
-    #[error("{0}: there is no store here: create one first, or correct the path")]
+    #[error(
+        "{0}: there is no store here: correct the path, or bring one back (theta keys restore from a backup; theta node rejoin without one)"
+    )]
     Missing(String),
     /// A store is there already.
     #[error("{0}: exists already and is not overwritten: choose another path")]

@@ -1,10 +1,20 @@
 //! What the status of a call means.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use theta_network::tls::UnpinnedCertificate;
 
 use super::{Problem, text::one_line};
+
+/// The words of an error of a connection. One that this client gave up itself, since it took too long, has none for people.
+fn words(error: &(dyn std::error::Error + 'static)) -> String {
+    let given_up = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none();
+    if error.downcast_ref().is_some_and(given_up) {
+        "no connection within the time that one may take".to_owned()
+    } else {
+        error.to_string()
+    }
+}
 
 impl Problem {
     /// Whether the reason is unclear: a connection that a node closes at once may look like any other broken connection.
@@ -35,7 +45,7 @@ impl Problem {
         let mut cause: Option<&(dyn std::error::Error + 'static)> = std::error::Error::source(status);
         let mut innermost = None;
         while let Some(error) = cause {
-            innermost = Some(error.to_string());
+            innermost = Some(words(error));
             cause = error.source();
         }
         match (status.code(), innermost) {

@@ -234,6 +234,19 @@ async fn a_node_that_lies_to_clients_is_named() {
     group.shutdown().await;
 }
 
+/// An address at which somebody listens and says nothing: the words are for people, and not those of a library.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_never_made_is_told_in_words() {
+    let (group, _silent) = with_other_api(2).await;
+    let options = ClientOptions { connect_timeout: Duration::from_millis(300), ..ClientOptions::default() };
+    let client = Client::open_with(&group.client_folder(), options).unwrap();
+    let statuses = client.status().await;
+    let problem = statuses[0].status.as_ref().unwrap_err();
+    assert!(matches!(problem.problem, Problem::Unreachable(_)), "{problem:?}");
+    assert!(problem.to_string().contains("no connection within the time"), "{problem}");
+    group.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_truthful_key_among_lies_is_not_enough() {
     let (mut group, api) = with_other_api(2).await;

@@ -50,7 +50,7 @@ pub enum Reason {
         agent: Name,
     },
     /// Too few approvals count.
-    #[error("it takes {need} approvals and has {}: {consents}", consents.approvers.len())]
+    #[error("it takes {need} {}; given by: {consents}", if *need == 1 { "approval" } else { "approvals" })]
     TooFewApprovals {
         /// How many approvals the rule needs.
         need: usize,
