@@ -2,8 +2,9 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let client = theta_client::Client::open("group/client".as_ref())?;
-//! let answer = client.sign("release", "a message".into()).await?;
+//! // A client file, as `theta client new` writes it, or a client directory of `theta group init`.
+//! let client = theta_client::Client::open("theta-group/client".as_ref())?;
+//! let answer = client.sign("sign", "a message".into()).await?;
 //! println!("signed by nodes {:?} in {:?}", answer.contributors, answer.latency);
 //! # Ok(())
 //! # }
