@@ -87,6 +87,14 @@ impl<P: Protocol> Driver<P> {
         }
     }
 
+    /// Whether a second payload of a slot contradicts the first.
+    fn is_unique(&self, slot: Slot) -> bool {
+        match &self.phase {
+            Phase::AwaitingStart(protocol) | Phase::Running(protocol) => protocol.is_unique(slot),
+            Phase::Finished { .. } => false,
+        }
+    }
+
     /// Whether a message of that slot has to wait. Questions do not wait once the protocol runs.
     fn is_early(&self, slot: Slot) -> bool {
         self.running().is_none_or(|protocol| slot.number > protocol.due() && !P::Message::is_question(slot))
@@ -109,6 +117,7 @@ impl<P: Protocol> Driver<P> {
             Some(_) => match self.mailboxes.store(from, slot, payload, self.is_early(slot)) {
                 Stored::Early | Stored::Duplicate | Stored::NoRoom => return,
                 Stored::Due(payload) => return self.deliver(from, slot, &payload, out),
+                Stored::Conflict { .. } if !self.is_unique(slot) => return,
                 Stored::Conflict { first, second } => Offence::Equivocation { first, second },
             },
         };

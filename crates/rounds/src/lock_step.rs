@@ -35,6 +35,11 @@ pub trait RoundProtocol: Send + 'static {
     /// The longest payload of a slot: see [`Protocol::longest`].
     fn longest(&self, slot: Slot) -> usize;
 
+    /// Whether an honest party that fills this slot again says the same: see [`Protocol::is_unique`].
+    fn is_unique(&self, _slot: Slot) -> bool {
+        true
+    }
+
     /// Parses the payload of a slot: see [`Protocol::decode`].
     ///
     /// # Errors
@@ -128,6 +133,10 @@ impl<P: RoundProtocol> Protocol for LockStep<P> {
 
     fn longest(&self, slot: Slot) -> usize {
         self.0.longest(slot)
+    }
+
+    fn is_unique(&self, slot: Slot) -> bool {
+        self.0.is_unique(slot)
     }
 
     fn due(&self) -> u16 {

@@ -91,7 +91,7 @@ pub type Blames<M> = Vec<(PartyId, M)>;
 /// only; [`update`] takes the weights of batch verification from seeds drawn there. So the seed and the ordered inputs
 /// replay a run exactly; what comes from a stock is an input like a message. The messages of one-round protocols are
 /// derived from the key share and the statement instead: a restarted node repeats itself and is not taken for an
-/// equivocator.
+/// equivocator. Where it cannot repeat itself, [`is_unique`](Protocol::is_unique) says so.
 ///
 /// [`act`]: Protocol::act
 /// [`update`]: Protocol::update
@@ -112,6 +112,12 @@ pub trait Protocol: Send + 'static {
     /// keeps or decodes any of their bytes. Together with the number of slots that a party can fill, this bounds what
     /// one party costs an instance.
     fn longest(&self, slot: Slot) -> usize;
+
+    /// Whether an honest party that fills this slot again, after a restart, says the same. If not, another payload of the same party is no
+    /// offence: the first one counts, and the others are ignored.
+    fn is_unique(&self, _slot: Slot) -> bool {
+        true
+    }
 
     /// The highest slot number whose messages can be taken now; messages with higher numbers wait.
     fn due(&self) -> u16 {

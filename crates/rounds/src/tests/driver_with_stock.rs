@@ -15,8 +15,10 @@ use crate::{
 const TICKET: Slot = Slot { kind: 1, number: 1 };
 const QUESTION: Slot = Slot { kind: 2, number: 9 };
 const ANSWER: Slot = Slot { kind: 3, number: 1 };
+/// A ticket of a party that may have others after a restart.
+const ANY_TICKET: Slot = Slot { kind: 4, number: 1 };
 
-/// One byte in one of three slots.
+/// One byte in one of four slots.
 struct Message(Slot, u8);
 
 impl ProtocolMessage for Message {
@@ -25,7 +27,7 @@ impl ProtocolMessage for Message {
     }
 
     fn channel(slot: Slot) -> Option<Channel> {
-        matches!(slot, TICKET | QUESTION | ANSWER).then_some(Channel::Private)
+        matches!(slot, TICKET | QUESTION | ANSWER | ANY_TICKET).then_some(Channel::Private)
     }
 
     fn is_question(slot: Slot) -> bool {
@@ -83,6 +85,10 @@ impl Protocol for Clerk {
 
     fn longest(&self, _slot: Slot) -> usize {
         1
+    }
+
+    fn is_unique(&self, slot: Slot) -> bool {
+        slot != ANY_TICKET
     }
 
     fn due(&self) -> u16 {
@@ -201,6 +207,18 @@ fn questions_are_answered_whenever_they_come() {
     assert!(one.message(2, ANSWER, 0).is_empty() && one.message(1, QUESTION, 0).is_empty());
     let open = Input::Message { from: id(2), slot: QUESTION, channel: Channel::Broadcast, payload: Bytes::new() };
     assert!(one.input(open).is_empty(), "a private question in the open");
+}
+
+/// Who sends something else after a restart, as it cannot repeat itself, is nobody who lies; what came first counts.
+#[test]
+fn what_honest_parties_do_not_repeat_is_no_contradiction() {
+    let mut one = One::new(false);
+    assert!(one.message(2, ANY_TICKET, 4).is_empty() && one.message(2, ANY_TICKET, 5).is_empty());
+    assert!(matches!(one.input(Input::Start).as_slice(), [Effect::Ask(4)]));
+    assert!(one.message(2, ANY_TICKET, 6).is_empty());
+    assert_eq!(one.0.banned().count(), 0);
+    assert!(one.message(2, TICKET, 7).len() == 1, "it is still heard");
+    assert!(matches!(one.message(2, TICKET, 8).as_slice(), [Effect::Blame(_)]), "what honest parties repeat");
 }
 
 #[test]
