@@ -132,9 +132,14 @@ pub trait ThresholdScheme: KeyScheme {
         Vec::new()
     }
 
-    /// The combined value behind an encoded result: what k shares interpolate to and nothing beyond it, so that whoever reads it
-    /// learns what k shares would have told. It is the same whichever k shares were combined. `None` if the scheme is not
-    /// [`CHECKABLE`](ThresholdScheme::CHECKABLE), or if this is no result of the request.
+    /// Whether one party can tell the others what it combined, and they check it: see [`combined_value`](ThresholdScheme::combined_value). Of a
+    /// scheme that is not [`CHECKABLE`](ThresholdScheme::CHECKABLE) the value is the shares with their proofs.
+    const HAS_COMBINED_VALUE: bool = Self::CHECKABLE;
+
+    /// The combined value behind an encoded result: what k shares interpolate to, or these shares, and nothing beyond it, so that whoever reads it
+    /// learns what k shares would have told. In schemes that are [`CHECKABLE`](ThresholdScheme::CHECKABLE) it is the same whichever k shares were
+    /// combined; in others it says which. `None` without [`HAS_COMBINED_VALUE`](ThresholdScheme::HAS_COMBINED_VALUE), or if this is no result of the
+    /// request.
     fn combined_value(
         _public: &Self::PublicKey,
         _request: &Self::Request,
@@ -144,12 +149,17 @@ pub trait ThresholdScheme: KeyScheme {
         None
     }
 
+    /// The length of a combined value in bytes, where it grows with k; otherwise values are no longer than shares.
+    fn combined_len(_public: &Self::PublicKey) -> Option<usize> {
+        None
+    }
+
     /// The result that follows from a combined value of unknown origin, which is checked as
-    /// [`combine`](ThresholdScheme::combine) checks its own.
+    /// [`combine`](ThresholdScheme::combine) checks its own, or by the shares in it.
     ///
     /// # Errors
-    /// [`CombineError::ResultInvalid`]: it is not the combined value of this request, or the scheme is not
-    /// [`CHECKABLE`](ThresholdScheme::CHECKABLE).
+    /// [`CombineError::ResultInvalid`]: it is not the combined value of this request, or the scheme has none
+    /// ([`HAS_COMBINED_VALUE`](ThresholdScheme::HAS_COMBINED_VALUE)).
     fn accept_combined(
         _public: &Self::PublicKey,
         _request: &Self::Request,
@@ -196,6 +206,11 @@ pub trait ThresholdScheme: KeyScheme {
         _results: &[(&Self::Request, &Self::Output)],
         _rng: &mut dyn CryptoRng,
     ) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// The parties whose shares are in a result, where it has them; otherwise nobody.
+    fn contributors(_output: &Self::Output) -> Vec<ShareIndex> {
         Vec::new()
     }
 

@@ -9,7 +9,7 @@ pub enum Delivery {
     #[default]
     All,
     /// The request draws k + 1 makers of shares, two of which combine and tell the rest; the others stand by. Only for
-    /// schemes whose combined values can be checked.
+    /// schemes of one round.
     Quorum,
     /// Exactly k holders, drawn for each program, compute shares of a result with each other, and all but one of them may cheat without learning
     /// anything; whoever cheats stops them. Only for schemes whose holders multiply shared values.

@@ -10,8 +10,8 @@ use super::message::ShareMessage;
 
 /// Where an unchecked result comes from.
 pub(super) enum Origin {
-    /// The shares of these parties.
-    Shares(Vec<ShareIndex>),
+    /// The shares that are here.
+    Shares,
     /// A party sent it.
     Party(PartyId),
 }
@@ -21,6 +21,8 @@ pub(super) struct Checking {
     /// The question, until it is asked.
     pub(super) claim: Option<Claim>,
     pub(super) combined: Combined,
+    /// Whose shares are in it, where that is known.
+    pub(super) contributors: Vec<ShareIndex>,
     pub(super) origin: Origin,
     /// The shares so far; `None` before this party has made its own.
     pub(super) gathering: Option<Gathering>,
@@ -29,8 +31,12 @@ pub(super) struct Checking {
 }
 
 impl Checking {
-    pub(super) fn new(claim: Claim, origin: Origin, gathering: Option<Gathering>) -> Self {
-        Self { combined: claim.combined(), claim: Some(claim), origin, gathering, held: Vec::new() }
+    pub(super) fn new(
+        (claim, contributors): (Claim, Vec<ShareIndex>),
+        origin: Origin,
+        gathering: Option<Gathering>,
+    ) -> Self {
+        Self { combined: claim.combined(), claim: Some(claim), contributors, origin, gathering, held: Vec::new() }
     }
 
     /// Keeps a message; each party has few, since each of its slots is taken once.

@@ -17,7 +17,7 @@ pub const PROVEN_SHARE: Slot = Slot { kind: 3, number: 2 };
 pub const COMBINED: Slot = Slot { kind: 4, number: 0 };
 
 /// The longest share of any scheme, with its proof, in bytes: three numbers of the size of an RSA modulus of 4096 bits,
-/// twice. The driver refuses longer ones.
+/// twice. The driver refuses longer ones. Combined values are no longer, but for those that are shares themselves.
 pub(super) const LONGEST_SHARE: usize = 3 << 10;
 
 /// A message of the family. Shares are encoded by
@@ -32,7 +32,7 @@ pub enum ShareMessage {
     ProofRequest,
     /// The share again, with its proof.
     ProvenShare(Bytes),
-    /// A combined value. All honest parties send the same bytes for one request.
+    /// A combined value. All honest parties send the same bytes for one request, but for schemes whose value is k shares.
     Combined(Bytes),
 }
 

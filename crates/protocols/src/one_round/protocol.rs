@@ -76,7 +76,7 @@ impl OneRound {
     #[must_use]
     pub fn delivered(mut self, delivery: Delivery, key: &KeyId, statement: &Statement<'_>) -> Self {
         let setting = &self.setting;
-        if delivery == Delivery::Quorum && setting.answer.is_checkable() {
+        if delivery == Delivery::Quorum && setting.answer.has_combined_value() {
             self.duty = Duty::draw(setting.local, setting.threshold, key, statement);
             if let Some(setting) = Arc::get_mut(&mut self.setting) {
                 setting.quorum = true;
@@ -85,7 +85,7 @@ impl OneRound {
         self
     }
 
-    /// Whether this party makes a share of a request with [`Delivery::Quorum`], whose results can be checked by themselves, before a tick.
+    /// Whether this party makes a share of a request with [`Delivery::Quorum`] before a tick.
     pub(crate) fn is_drawn(local: PartyId, threshold: Threshold, key: &KeyId, statement: &Statement<'_>) -> bool {
         Duty::draw(local, threshold, key, statement) != Duty::StandBy
     }
@@ -115,7 +115,16 @@ impl RoundProtocol for OneRound {
     }
 
     fn longest(&self, slot: Slot) -> usize {
-        if slot == PROOF_REQUEST { 0 } else { LONGEST_SHARE }
+        match slot {
+            PROOF_REQUEST => 0,
+            COMBINED => self.setting.answer.combined_len().unwrap_or(LONGEST_SHARE),
+            _ => LONGEST_SHARE,
+        }
+    }
+
+    /// Where results do not prove themselves, a combined value is k shares that do: a combiner that is restarted may have others first.
+    fn is_unique(&self, slot: Slot) -> bool {
+        slot != COMBINED || self.setting.answer.is_checkable()
     }
 
     fn decode(&self, from: PartyId, slot: Slot, payload: &[u8]) -> Result<ShareMessage, Malformed> {

@@ -44,21 +44,28 @@ pub trait Answer: Send + Sync {
     /// Whether shares without proofs are sent first: see [`ThresholdScheme::HAS_BARE_SHARES`].
     fn has_bare_shares(&self) -> bool;
 
+    /// Whether there is a combined value: see [`ThresholdScheme::HAS_COMBINED_VALUE`].
+    fn has_combined_value(&self) -> bool;
+
+    /// The length of a combined value in bytes, where it grows with k: see [`ThresholdScheme::combined_len`].
+    fn combined_len(&self) -> Option<usize>;
+
     /// The combined value behind a result of this statement: see [`ThresholdScheme::combined_value`].
     fn combined_value(&self, result: &Combined) -> Option<Secret<Vec<u8>>>;
 
-    /// The result that follows from a combined value that somebody sent: see [`ThresholdScheme::accept_combined`].
+    /// The result that follows from a combined value that somebody sent, and whose shares are in it, where the value says it: see
+    /// [`ThresholdScheme::accept_combined`].
     ///
     /// # Errors
     /// [`CombineError::ResultInvalid`]; the sender is to blame.
-    fn accept_combined(&self, combined: &[u8]) -> Result<Combined, CombineError>;
+    fn accept_combined(&self, combined: &[u8]) -> Result<(Combined, Vec<ShareIndex>), CombineError>;
 
     /// As [`accept_combined`](Answer::accept_combined), for results that are [checked together](crate::check_together); `None` if
     /// the scheme checks each by itself.
     ///
     /// # Errors
     /// As [`accept_combined`](Answer::accept_combined): it is seen to be false without the check.
-    fn accept_claim(self: Arc<Self>, combined: &[u8]) -> Option<Result<Claim, CombineError>>;
+    fn accept_claim(self: Arc<Self>, combined: &[u8]) -> Option<Result<(Claim, Vec<ShareIndex>), CombineError>>;
 
     /// Makes the party's own share, with its proof or, where the scheme has bare shares, without, and begins to gather.
     fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered;
@@ -169,22 +176,33 @@ impl<S: ThresholdScheme> Answer for Answering<S> {
         S::HAS_BARE_SHARES
     }
 
+    fn has_combined_value(&self) -> bool {
+        S::HAS_COMBINED_VALUE
+    }
+
+    fn combined_len(&self) -> Option<usize> {
+        S::combined_len(&self.public)
+    }
+
     fn combined_value(&self, result: &Combined) -> Option<Secret<Vec<u8>>> {
         S::combined_value(&self.public, &self.request, result.result.expose(), &result.proof)
     }
 
-    fn accept_combined(&self, combined: &[u8]) -> Result<Combined, CombineError> {
+    fn accept_combined(&self, combined: &[u8]) -> Result<(Combined, Vec<ShareIndex>), CombineError> {
         let output = S::accept_combined(&self.public, &self.request, combined)?;
         let (result, proof) = S::encode_output(&output);
-        Ok(Combined { result, proof })
+        Ok((Combined { result, proof }, S::contributors(&output)))
     }
 
-    fn accept_claim(self: Arc<Self>, combined: &[u8]) -> Option<Result<Claim, CombineError>> {
-        if !S::CHECKS_TOGETHER || !S::CHECKABLE {
+    fn accept_claim(self: Arc<Self>, combined: &[u8]) -> Option<Result<(Claim, Vec<ShareIndex>), CombineError>> {
+        if !S::CHECKS_TOGETHER || !S::HAS_COMBINED_VALUE {
             return None;
         }
         let output = S::accept_unchecked(&self.public, &self.request, combined);
-        Some(output.map(|output| Claim::new(self, output)))
+        Some(output.map(|output| {
+            let contributors = S::contributors(&output);
+            (Claim::new(self, output), contributors)
+        }))
     }
 
     fn gather(self: Arc<Self>, proven: bool, rng: &mut dyn CryptoRng) -> Gathered {

@@ -2,7 +2,8 @@
 //! section 4.3): the coin of a name is a hash of `H(name) * x`.
 //!
 //! The result cannot be checked by itself, so the shares behind it are verified before it counts, those of several coins of one key
-//! together, and the k shares that made the result are its proof. See `spec/cks05.md`.
+//! together, and the k shares that made the result are its proof. In quorum mode the proof is what a combiner tells the others. See
+//! `spec/cks05.md`.
 
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -81,13 +82,21 @@ impl<G: CoinGroup> Coin<G> {
     /// The k shares behind it, as [`ThresholdCoin::verify`] takes them.
     #[must_use]
     pub fn proof(&self) -> Vec<u8> {
-        let mut proof = Vec::with_capacity(self.shares.len() * (2 + DleqShare::<G>::ENCODED_LEN));
+        let mut proof = Vec::with_capacity(self.shares.len() * Self::ENTRY);
         for share in &self.shares {
             proof.extend_from_slice(&share.index().get().to_be_bytes());
             share.encode_into(&mut proof);
         }
         proof
     }
+
+    /// Its proof's length in bytes.
+    fn proof_len(public: &PublicKeySet<G>) -> usize {
+        usize::from(public.threshold().k()) * Self::ENTRY
+    }
+
+    /// The length of an entry of a proof: the index in two bytes, and the share.
+    const ENTRY: usize = 2 + DleqShare::<G>::ENCODED_LEN;
 
     /// Interpolates; verifies nothing.
     fn interpolate(
@@ -186,6 +195,37 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
         Coin::interpolate(public, request, shares, None)
     }
 
+    const HAS_COMBINED_VALUE: bool = true;
+
+    /// The proof, its shares by rising index: so it depends on whose shares they are, and not on the order in which they came.
+    fn combined_value(
+        public: &Self::PublicKey,
+        _request: &Self::Request,
+        _result: &[u8],
+        proof: &[u8],
+    ) -> Option<Secret<Vec<u8>>> {
+        if proof.len() != Coin::proof_len(public) {
+            return None;
+        }
+        // Entries begin with their indices.
+        let mut entries: Vec<&[u8]> = proof.chunks_exact(Coin::<G>::ENTRY).collect();
+        entries.sort_unstable();
+        Some(Secret::new(entries.concat()))
+    }
+
+    fn combined_len(public: &Self::PublicKey) -> Option<usize> {
+        Some(Coin::proof_len(public))
+    }
+
+    fn accept_combined(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        let coin = Self::accept_unchecked(public, request, combined)?;
+        if holds(public, request, &coin.shares, combined) { Ok(coin) } else { Err(CombineError::ResultInvalid) }
+    }
+
     const CHECKS_TOGETHER: bool = !G::COMPARES_COMMITMENTS;
 
     fn combine_unchecked(
@@ -195,6 +235,19 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
         own: ShareIndex,
     ) -> Result<Self::Output, CombineError> {
         Coin::interpolate(public, request, shares, Some(own))
+    }
+
+    /// Nobody knows who combined it: each of its shares is to be checked.
+    fn accept_unchecked(
+        public: &Self::PublicKey,
+        request: &Self::Request,
+        combined: &[u8],
+    ) -> Result<Self::Output, CombineError> {
+        let shares = decode_proof(public, combined).map_err(|_| CombineError::ResultInvalid)?;
+        if !shares.is_sorted_by(|one, next| one.index() < next.index()) {
+            return Err(CombineError::ResultInvalid);
+        }
+        Coin::interpolate(public, request, &shares, None).map_err(|_| CombineError::ResultInvalid)
     }
 
     /// A coin is false if a share behind it is. Whose share that is comes out when its machine verifies them.
@@ -211,6 +264,10 @@ impl<G: CoinGroup> ThresholdScheme for Cks05<G> {
             })
             .collect();
         dleq_share::false_sets(public, &sets, rng)
+    }
+
+    fn contributors(output: &Self::Output) -> Vec<ShareIndex> {
+        output.shares.iter().map(DleqShare::index).collect()
     }
 
     fn encode_output(output: &Self::Output) -> (Secret<Vec<u8>>, Vec<u8>) {
@@ -232,21 +289,29 @@ impl<G: CoinGroup> ThresholdCoin for Cks05<G> {
         if request.value(&power) != value {
             return Err(VerifyError::Invalid);
         }
-        let mut weights = DerivedRng::new(request.context.clone().with("purpose", b"weights").with("proof", proof));
-        let culprits = Self::verify_shares(public, &request, &shares, &mut weights);
-        if culprits.is_empty() { Ok(()) } else { Err(VerifyError::Invalid) }
+        if holds(public, &request, &shares, proof) { Ok(()) } else { Err(VerifyError::Invalid) }
     }
+}
+
+/// Whether the shares of this proof hold. Weights follow from the proof, so that everybody finds the same.
+fn holds<G: CoinGroup>(
+    public: &PublicKeySet<G>,
+    request: &CoinRequest<G>,
+    shares: &[DleqShare<G>],
+    proof: &[u8],
+) -> bool {
+    let mut weights = DerivedRng::new(request.context.clone().with("purpose", b"weights").with("proof", proof));
+    Cks05::verify_shares(public, request, shares, &mut weights).is_empty()
 }
 
 /// Reads the k shares of a proof: k times the index in two bytes, big-endian, and the share.
 fn decode_proof<G: CoinGroup>(public: &PublicKeySet<G>, proof: &[u8]) -> Result<Vec<DleqShare<G>>, DecodeError> {
-    let entry = 2 + DleqShare::<G>::ENCODED_LEN;
-    let expected = usize::from(public.threshold().k()) * entry;
+    let expected = Coin::proof_len(public);
     if proof.len() != expected {
         return Err(DecodeError::Length { expected, got: proof.len() });
     }
     proof
-        .chunks_exact(entry)
+        .chunks_exact(Coin::<G>::ENTRY)
         .map(|bytes| {
             let (index, share) = bytes.split_first_chunk::<2>().ok_or(DecodeError::NotCanonical)?;
             let index = ShareIndex::try_from(u16::from_be_bytes(*index)).map_err(|_| DecodeError::NotCanonical)?;

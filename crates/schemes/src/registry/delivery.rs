@@ -5,13 +5,13 @@ use theta_names::Delivery;
 use crate::Suite;
 
 impl Suite {
-    /// Whether keys of this suite can have this delivery: quorum mode takes combined values that prove themselves, which the
-    /// coins by Diffie-Hellman, FROST and ECDSA do not have; a dishonest majority and passive security are for whoever multiplies shared values.
+    /// Whether keys of this suite can have this delivery: quorum mode takes combined values that one holder tells the others, which FROST and
+    /// ECDSA do not have; a dishonest majority and passive security are for whoever multiplies shared values.
     #[must_use]
     pub fn supports(self, delivery: Delivery) -> bool {
         match delivery {
             Delivery::All => true,
-            Delivery::Quorum => self.ops().is_checkable(),
+            Delivery::Quorum => self.ops().has_combined_value(),
             Delivery::DishonestMajority | Delivery::Passive | Delivery::PassiveDishonestMajority => {
                 self.ops().takes_honest_majority()
             }
@@ -41,8 +41,8 @@ pub struct UnsupportedDelivery {
 fn without(delivery: Delivery) -> String {
     match delivery {
         Delivery::All | Delivery::Quorum => {
-            "have no quorum mode: their parties all make shares, since no combined value proves itself; leave out \
-             --delivery quorum, or take an sg02, bz03, bls04 or sh00 suite, or a coin made from bls04 or sh00"
+            "have no quorum mode: as few holders as it takes make each signature whatever the delivery; leave out \
+             --delivery quorum, or take an sg02, bz03, bls04, sh00 or cks05 suite"
                 .to_owned()
         }
         Delivery::DishonestMajority => format!(
@@ -69,22 +69,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quorum_mode_is_for_results_that_prove_themselves() {
-        let without: Vec<&str> = Suite::ALL
-            .into_iter()
-            .filter(|suite| !suite.supports(Delivery::Quorum))
-            .map(Suite::name)
-            .filter(|name| !name.starts_with("frost-") && !name.starts_with("ecdsa-"))
-            .collect();
-        let curves = ["bls12381", "bn254", "ed25519", "ed448", "p256", "ristretto255", "secp256k1"];
-        let mut expected: Vec<String> = curves.iter().map(|curve| format!("cks05-{curve}")).collect();
-        expected.sort_unstable();
-        let mut without: Vec<String> = without.into_iter().map(str::to_owned).collect();
-        without.sort_unstable();
-        assert_eq!(without, expected);
-        assert!(Suite::ALL.into_iter().all(|suite| suite.supports(Delivery::All)));
-        assert!(!Suite::FrostEd25519.supports(Delivery::Quorum) && !Suite::EcdsaP256.supports(Delivery::Quorum));
-        assert!(Suite::Cks05Sh00.supports(Delivery::Quorum));
+    fn quorum_mode_is_for_schemes_of_one_round() {
+        for suite in Suite::ALL {
+            let several_rounds = ["FROST", "ECDSA"].contains(&suite.scheme());
+            assert_eq!(suite.supports(Delivery::Quorum), !several_rounds, "{suite}");
+            assert!(suite.supports(Delivery::All), "{suite}");
+        }
         for delivery in [Delivery::DishonestMajority, Delivery::Passive, Delivery::PassiveDishonestMajority] {
             let supporting = Suite::ALL.into_iter().filter(|suite| suite.supports(delivery));
             assert!(supporting.eq(Suite::ALL.into_iter().filter(|suite| suite.scheme() == "ECDSA")), "{delivery}");

@@ -24,8 +24,8 @@ pub trait Family<S: KeyScheme> {
     /// [`SchemeError::Verify`], or [`SchemeError::Request`] if keys of this family have no results to verify.
     fn verify(public: &S::PublicKey, message: &[u8], result: &[u8], proof: &[u8]) -> Result<(), SchemeError>;
 
-    /// Whether a combined value can be checked by itself: see [`ThresholdScheme::CHECKABLE`].
-    const CHECKABLE: bool = false;
+    /// Whether one holder can tell the others what it combined: see [`ThresholdScheme::HAS_COMBINED_VALUE`].
+    const HAS_COMBINED_VALUE: bool = false;
 
     /// The suite's code in headers of ciphertexts, if keys are for encryption.
     const HEADER_CODE: Option<u8> = None;
@@ -94,7 +94,7 @@ impl Suite {
 }
 
 impl<S: ThresholdCipher> Family<S> for Ciphers {
-    const CHECKABLE: bool = S::CHECKABLE;
+    const HAS_COMBINED_VALUE: bool = S::HAS_COMBINED_VALUE;
     const HEADER_CODE: Option<u8> = Some(S::HEADER_CODE);
 
     fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
@@ -115,7 +115,7 @@ impl<S: ThresholdCipher> Family<S> for Ciphers {
 }
 
 impl<S: ThresholdScheme + SignatureScheme> Family<S> for Signatures {
-    const CHECKABLE: bool = S::CHECKABLE;
+    const HAS_COMBINED_VALUE: bool = S::HAS_COMBINED_VALUE;
 
     fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
         S::parse_request(public, statement).map(drop)
@@ -140,7 +140,7 @@ impl<S: ThresholdScheme + SignatureScheme> Family<S> for Signatures {
 }
 
 impl<S: ThresholdCoin> Family<S> for Coins {
-    const CHECKABLE: bool = S::CHECKABLE;
+    const HAS_COMBINED_VALUE: bool = S::HAS_COMBINED_VALUE;
 
     fn check_request(public: &S::PublicKey, statement: &Statement<'_>) -> Result<(), RequestError> {
         S::parse_request(public, statement).map(drop)

@@ -91,8 +91,8 @@ pub(crate) trait SuiteOps: Sync {
     fn key_group(&self) -> Option<&'static str>;
     /// The proof of possession of the suite's keys, if they have one.
     fn proof_of_possession(&self) -> Option<&'static dyn ProofOfPossession>;
-    /// Whether a combined value can be checked by itself.
-    fn is_checkable(&self) -> bool;
+    /// Whether one holder can tell the others what it combined.
+    fn has_combined_value(&self) -> bool;
     /// Whether n must be 2 k - 1 at least, and k 2.
     fn takes_honest_majority(&self) -> bool;
     /// The suite's code in headers of ciphertexts, if its keys are for encryption.
@@ -167,8 +167,8 @@ impl<S: Registered> SuiteOps for Of<S> {
         S::Kind::proof_of_possession()
     }
 
-    fn is_checkable(&self) -> bool {
-        S::Family::CHECKABLE
+    fn has_combined_value(&self) -> bool {
+        S::Family::HAS_COMBINED_VALUE
     }
 
     fn takes_honest_majority(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use theta_groups::{Group, bls12_381::G1};
-use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, deal_any};
+use theta_schemes::keys::{AnyKeyShare, AnyPublicKey, Combined, deal_any};
 use theta_schemes::{Answer, Claim, Purpose, Statement, Suite, check_together};
 use theta_sharing::Threshold;
 
@@ -88,7 +88,8 @@ fn errors_that_cancel_are_found() {
     let key = Key::deal(Suite::Bls04MinSig);
     let signature = |text: &str| G1::decode(key.claim(text, text).combined().result.expose()).unwrap();
     let error = G1::hash_to_group(b"error", &[b"1"]);
-    let claim = |text: &str, element| key.answer(2, text).accept_claim(G1::encode(&element).as_ref()).unwrap().unwrap();
+    let claim =
+        |text: &str, element| key.answer(2, text).accept_claim(G1::encode(&element).as_ref()).unwrap().unwrap().0;
     let (first, second) = (signature("first"), signature("second"));
     let claims = [claim("first", first + error), claim("second", second - error), claim("first", first)];
     assert_eq!(check_together(&claims, &mut rng()), [false, false, true]);
@@ -110,14 +111,76 @@ fn what_is_no_signature_at_all_is_refused_at_once() {
     }
 }
 
-/// A coin is claimed by whoever has its shares, and by nobody else: a value tells nothing about itself.
+const COINS: [Suite; 7] = [
+    Suite::Cks05Ristretto255,
+    Suite::Cks05Bls12381,
+    Suite::Cks05Ed25519,
+    Suite::Cks05Bn254,
+    Suite::Cks05P256,
+    Suite::Cks05Secp256k1,
+    Suite::Cks05Ed448,
+];
+
+/// The coin that whoever is told this value takes, and whose shares are in it; `None` if it is false.
+fn told(key: &Key, value: &[u8]) -> Option<(Combined, Vec<u16>)> {
+    let answer = key.answer(2, "text");
+    let (combined, parties) = match Arc::clone(&answer).accept_claim(value) {
+        Some(claimed) => {
+            let (claim, parties) = claimed.ok()?;
+            let combined = claim.combined();
+            check_together(&[claim], &mut rng())[0].then_some((combined, parties))?
+        }
+        None => answer.accept_combined(value).ok()?,
+    };
+    Some((combined, parties.into_iter().map(|index| index.get()).collect()))
+}
+
+/// What holders tell each other of a coin is the proof that its clients get, its shares in order.
 #[test]
-fn no_coin_is_taken_from_others() {
-    let key = Key::deal(Suite::Cks05Ristretto255);
-    let answer = key.answer(0, "text");
-    assert!(answer.checks_together() && !answer.is_checkable());
-    let combined = key.claim("text", "text").combined();
-    assert!(answer.accept_claim(combined.result.expose()).is_none());
+fn a_coin_is_taken_from_others_with_the_shares_that_prove_it() {
+    for suite in COINS {
+        let key = Key::deal(suite);
+        let of = |text: &str, holders: [usize; 2]| {
+            let statement = Statement::FlipCoin(text.as_bytes());
+            let share = |holder: usize| key.public.create_share(&key.shares[holder], statement, &mut rng()).unwrap();
+            let (one, other) = (share(holders[0]), share(holders[1]));
+            let shares = [(key.shares[holders[0]].index(), &one[..]), (key.shares[holders[1]].index(), &other[..])];
+            key.public.combine(statement, &shares, &mut rng()).unwrap()
+        };
+        let value = |combined: &Combined| key.answer(2, "text").combined_value(combined).unwrap().expose().clone();
+        let (coin, reverse) = (of("text", [0, 1]), of("text", [1, 0]));
+        assert!(coin.proof == value(&coin) && coin.proof == value(&reverse) && coin.proof != reverse.proof, "{suite}");
+        for holders in [[0, 1], [2, 0]] {
+            let coin = of("text", holders);
+            let (combined, mut parties) = told(&key, &value(&coin)).unwrap();
+            assert_eq!(combined.result.expose(), coin.result.expose());
+            key.public.verify(b"text", combined.result.expose(), &combined.proof).unwrap();
+            assert_eq!(value(&combined), combined.proof, "who was told it tells the same");
+            parties.sort_unstable();
+            let mut expected = holders.map(|holder| key.shares[holder].index().get());
+            expected.sort_unstable();
+            assert_eq!(parties, expected);
+        }
+        let (right, entry) = (coin.proof.clone(), coin.proof.len() / 2);
+        let last = |bit: u8| [&right[..2 * entry - 1], &[right[2 * entry - 1] ^ bit]].concat();
+        let renamed = [&[0, 3], &right[2..]].concat();
+        let lies: [Vec<u8>; 9] = [
+            Vec::new(),
+            right[..entry].to_vec(),
+            [&right[..], &right[entry..]].concat(),
+            [&right[entry..], &right[..entry]].concat(),
+            [&right[..entry], &right[..entry]].concat(),
+            [&right[..2], &right[entry + 2..], &right[entry..entry + 2], &right[2..entry]].concat(),
+            renamed,
+            if suite == Suite::Cks05Ed448 { last(0x80) } else { last(1) },
+            of("another", [0, 1]).proof,
+        ];
+        for (number, lie) in lies.iter().enumerate() {
+            assert!(told(&key, lie).is_none(), "{suite}: lie {number}");
+        }
+        assert!(told(&key, coin.result.expose()).is_none(), "{suite}: a value tells nothing about itself");
+        assert_eq!(key.answer(0, "text").combined_len(), Some(right.len()));
+    }
 }
 
 /// On Ed25519 each proof is cheaper to check by itself.

@@ -28,15 +28,15 @@ impl OneRound {
         vec![(from, misbehaviour)]
     }
 
-    /// Takes a combined value. It does not say from whose shares it was made.
+    /// Takes a combined value.
     pub(super) fn take_combined(&mut self, from: PartyId, combined: &[u8]) -> Blames<Misbehaviour> {
         if !matches!(self.state, State::AwaitingOwnShare | State::AwaitingShares(_)) {
             return Vec::new();
         }
         let accepted = match Arc::clone(&self.setting.answer).accept_claim(combined) {
             Some(claim) => claim.map(|claim| self.check(claim, Origin::Party(from))),
-            None => self.setting.answer.accept_combined(combined).map(|result| {
-                self.accept(result, Some(Secret::new(combined.to_vec())));
+            None => self.setting.answer.accept_combined(combined).map(|(result, contributors)| {
+                self.accept(result, Some(Secret::new(combined.to_vec())), contributors);
             }),
         };
         match accepted {
@@ -47,8 +47,8 @@ impl OneRound {
 
     /// The result follows from this combined value, which another party sent. A combiner tells all of it: the other one may have told nobody
     /// else.
-    fn accept(&mut self, result: Combined, value: Option<Secret<Vec<u8>>>) {
-        self.state = announcement(result, value, Vec::new(), &self.duty);
+    fn accept(&mut self, result: Combined, value: Option<Secret<Vec<u8>>>, contributors: Vec<ShareIndex>) {
+        self.state = announcement(result, value, contributors, &self.duty);
     }
 
     /// A party sent a false combined value.
@@ -57,8 +57,8 @@ impl OneRound {
         vec![(from, Misbehaviour::InvalidResult)]
     }
 
-    /// Lets a result be checked.
-    fn check(&mut self, claim: Claim, origin: Origin) {
+    /// Lets a result be checked, in which the shares of these parties are, where that is known.
+    fn check(&mut self, claim: (Claim, Vec<ShareIndex>), origin: Origin) {
         let gathering = match mem::replace(&mut self.state, State::AwaitingOwnShare) {
             State::AwaitingShares(gathering) => Some(gathering),
             _ => None,
@@ -75,13 +75,13 @@ impl OneRound {
                 return Vec::new();
             }
         };
-        let Checking { combined, origin, gathering, held, .. } = checking;
+        let Checking { combined, contributors, origin, gathering, held, .. } = checking;
         if right {
             match origin {
-                Origin::Shares(contributors) => self.state = self.setting.done(combined, contributors, &self.duty),
+                Origin::Shares => self.state = self.setting.done(combined, contributors, &self.duty),
                 Origin::Party(_) => {
                     let value = self.setting.answer.combined_value(&combined);
-                    self.accept(combined, value);
+                    self.accept(combined, value, contributors);
                 }
             }
             return Vec::new();
@@ -91,7 +91,7 @@ impl OneRound {
         }
         let mut blames = match origin {
             Origin::Party(party) => self.refuse(party),
-            Origin::Shares(_) => {
+            Origin::Shares => {
                 if let State::AwaitingShares(gathering) = &mut self.state {
                     gathering.doubt(&self.setting, self.bare);
                 }
@@ -120,9 +120,9 @@ impl OneRound {
             // Whoever doubts checks at once, since it has to name culprits; all others let it wait for what else is to be checked.
             if !gathering.doubts
                 && !certain
-                && let Some(Ok((claim, contributors))) = gathering.shares.claim()
+                && let Some(Ok(claim)) = gathering.shares.claim()
             {
-                self.check(claim, Origin::Shares(contributors));
+                self.check(claim, Origin::Shares);
                 return blames;
             }
             if certain || (!gathering.doubts && setting.answer.is_checkable()) {

@@ -1,6 +1,7 @@
 //! The one-round protocol on real keys of every suite, in whole groups.
 
 mod checks;
+mod coins;
 mod lying_encryptor;
 mod misbehaviour;
 mod proofs;
