@@ -41,6 +41,7 @@ Examples:
   theta-bench load --local --record soon --concurrency 1               what waiting for the record costs
   theta-bench load --local --operation sign --key sign-ed25519 --burn-nonces    what burning nonces costs
   theta-bench load --local --nodes 31 --threshold 11 --delivery quorum  12 of 31 make shares
+  theta-bench load --local --suite cks05-ed25519 --operation coin --delivery quorum    coins that two of seven combine
   theta-bench load --local --batch 32 --concurrency 2       32 requests in one call
   theta-bench load --local --suite sh00-pkcs1-sha256 --operation sign    RSA, whose key is dealt in about a minute
   theta-bench load --operation decrypt --size 16KiB --concurrency 32

@@ -323,7 +323,8 @@ impl Provenance {
         &self.key
     }
 
-    /// "by nodes 1 and 3 in 4.2 ms"; a node in quorum mode that was told the result does not learn whose shares made it.
+    /// "by nodes 1 and 3 in 4.2 ms"; a node in quorum mode that was told the result does not learn whose shares made it, but of coins that prove
+    /// themselves by them.
     pub(crate) fn summary(&self) -> String {
         let latency = units::human(Duration::from_secs_f64(self.latency_ms / 1e3));
         if self.contributors.is_empty() {

@@ -22,7 +22,7 @@ pub struct Answer<T> {
     /// The id of the instance at the nodes; equal requests have equal ids.
     pub instance_id: [u8; 32],
     /// The nodes whose shares are in the result, according to the answering node. Empty if that was told the result by another
-    /// node: in quorum mode, those who stand by do not learn whose shares made it.
+    /// node: in quorum mode, those who stand by do not learn whose shares made it, but of coins that prove themselves by them.
     pub contributors: Vec<NodeId>,
     /// The nodes that misbehaved in the instance, according to the answering node.
     pub culprits: Vec<Culprit>,

@@ -32,7 +32,13 @@ fn whoever_is_drawn_may_lie_tell_some_or_be_silent() {
         Behaviour::Truncate,
         Behaviour::Silent,
     ];
-    for suite in [Suite::Sg02Ristretto255, Suite::Bls04MinSig, Suite::Cks05Bls04MinSig] {
+    for suite in [
+        Suite::Sg02Ristretto255,
+        Suite::Bls04MinSig,
+        Suite::Cks05Bls04MinSig,
+        Suite::Cks05Ristretto255,
+        Suite::Cks05Ed25519,
+    ] {
         for liar in liars {
             let outcome = run(&scenario(suite, liar), false);
             assert_eq!(
@@ -61,7 +67,9 @@ fn seeds_draw_the_delivery() {
     let keys = (0..64).flat_map(|seed| Scenario::of(seed).keys);
     let drawn: BTreeSet<(Suite, bool)> = keys.map(|key| (key.suite, key.delivery == Delivery::Quorum)).collect();
     for quorum in [true, false] {
-        assert!(drawn.contains(&(Suite::Sg02Ristretto255, quorum)), "{drawn:?}");
+        for suite in [Suite::Sg02Ristretto255, Suite::Cks05Ristretto255] {
+            assert!(drawn.contains(&(suite, quorum)), "{drawn:?}");
+        }
     }
     assert!(drawn.iter().all(|(suite, quorum)| !quorum || suite.supports(Delivery::Quorum)));
 }

@@ -47,7 +47,7 @@ fn mistakes_are_named() {
             "delivery = [\"some\"]\n[ladder]",
             "a delivery is all, quorum, dishonest-majority, passive or passive-dishonest-majority",
         ),
-        ("[\"sg02-*\"]", "[\"cks05-ed448\"]\ndelivery = [\"quorum\"]", "none of the suites has delivery quorum"),
+        ("[\"sg02-*\"]", "[\"frost-ed448\"]\ndelivery = [\"quorum\"]", "none of the suites has delivery quorum"),
         ("[ladder]", "profiles = [\"moon\"]\n[ladder]", "no profile \"moon\""),
         ("[ladder]", "profiles = []\n[ladder]", "must not be empty"),
         ("[ladder]", "payloads = [\"x\"]\n[ladder]", "not a size"),

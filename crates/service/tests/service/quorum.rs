@@ -14,7 +14,7 @@ use theta_wire::{
 };
 use tokio::{task::JoinSet, time};
 
-use crate::group::{CIPHER, Prepared, SIGNER, TestGroup};
+use crate::group::{CIPHER, COIN, Prepared, SIGNER, TestGroup};
 
 /// Long enough for a busy machine; only a hang takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -78,6 +78,29 @@ async fn signs(group: &TestGroup, message: String) -> Vec<v1::Outcome> {
     outcomes
 }
 
+/// All nodes draw the same coin, prove it, and name those whose shares prove it.
+async fn flips(group: &TestGroup, name: String) -> Vec<v1::Outcome> {
+    let request = v1::FlipCoinRequest {
+        key: COIN.to_owned(),
+        name: Bytes::from(name.clone()),
+        wait: Wait::Done.into(),
+        ..Default::default()
+    };
+    let mut answers = JoinSet::new();
+    for node in group.nodes.iter().flatten() {
+        let (channel, request) = (group.channel(node.id().get()).await, request.clone());
+        answers.spawn(async move { ThresholdProtocolClient::new(channel).flip_coin(request).await });
+    }
+    let answers = time::timeout(PATIENCE, answers.join_all()).await.unwrap();
+    let outcomes: Vec<_> = answers.into_iter().map(|answer| answer.unwrap().into_inner().outcome.unwrap()).collect();
+    for outcome in &outcomes {
+        assert_eq!(outcome.result, outcomes[0].result);
+        group.public(COIN).verify(name.as_bytes(), &outcome.result, &outcome.proof).unwrap();
+        assert_eq!(outcome.contributors.len(), 3, "{:?}", outcome.contributors);
+    }
+    outcomes
+}
+
 async fn decrypts(group: &TestGroup, seed: u64) {
     let mut rng = ChaCha20Rng::seed_from_u64(seed);
     let ciphertext: Bytes = group.public(CIPHER).encrypt(b"text", b"label", Aead::default(), &mut rng).unwrap().into();
@@ -105,22 +128,25 @@ async fn a_liar_is_named_and_neither_it_nor_a_stopped_node_stops_anything() {
         let infos = &infos.get_ref().keys;
         infos.iter().find(|info| info.name == name).unwrap().delivery.clone()
     };
-    assert_eq!([delivery(SIGNER), delivery(CIPHER), delivery(crate::group::COIN)], ["quorum", "quorum", "all"]);
-    let mut culprits = Vec::new();
+    assert_eq!([delivery(SIGNER), delivery(CIPHER), delivery(COIN)], ["quorum"; 3]);
+    let (mut of_signatures, mut of_coins) = (Vec::new(), Vec::new());
     for number in 0..12 {
-        for outcome in signs(&group, format!("message {number}")).await {
-            culprits.extend(outcome.culprits.into_iter().map(|culprit| (culprit.node, culprit.misbehaviour)));
-        }
+        of_signatures.extend(signs(&group, format!("message {number}")).await);
+        of_coins.extend(flips(&group, format!("coin {number}")).await);
         decrypts(&group, number).await;
     }
-    let told: Vec<&str> = culprits.iter().map(|(_, misbehaviour)| misbehaviour.as_str()).collect();
-    assert!(culprits.iter().all(|(node, _)| *node == u32::from(LIAR)), "{culprits:?}");
-    assert!(told.contains(&"combined value fails verification"), "{told:?}");
-    assert!(told.iter().any(|told| told.contains("share")), "{told:?}");
+    for outcomes in [of_signatures, of_coins] {
+        let culprits: Vec<_> = outcomes.into_iter().flat_map(|outcome| outcome.culprits).collect();
+        let told: Vec<&str> = culprits.iter().map(|culprit| culprit.misbehaviour.as_str()).collect();
+        assert!(culprits.iter().all(|culprit| culprit.node == u32::from(LIAR)), "{culprits:?}");
+        assert!(told.contains(&"combined value fails verification"), "{told:?}");
+        assert!(told.iter().any(|told| told.contains("share")), "{told:?}");
+    }
 
     group.kill(2);
     for number in 0..6 {
         assert_eq!(signs(&group, format!("without node 2: {number}")).await.len(), 6);
+        assert_eq!(flips(&group, format!("without node 2: {number}")).await.len(), 6);
         decrypts(&group, 100 + number).await;
     }
     group.shutdown().await;
