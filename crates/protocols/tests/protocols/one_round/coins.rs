@@ -279,7 +279,8 @@ fn restarts_by_seed_blame_nobody() {
     let settings = SUITES.map(|suite| Setting::new(suite, 3, 6));
     let all = settings.map(|setting| (duties(&setting), setting));
     for_each_seed(600, |seed| {
-        let conditions = Conditions { ticks: 2, duplicates_per_mille: 200, ..Conditions::default() };
+        // Some start when others have been told, and restarted combiners tell them again.
+        let conditions = Conditions { ticks: 2, max_start: 1_000, duplicates_per_mille: 200, ..Conditions::default() };
         let mut simulator = Simulator::new(seed, conditions);
         let (duties, setting) = &all[usize::from(below(simulator.rng(), 5) == 0)];
         for number in 1..=setting.n {
@@ -287,7 +288,7 @@ fn restarts_by_seed_blame_nobody() {
         }
         for number in duties.combiners.iter().chain(&duties.makers) {
             for _ in 0..below(simulator.rng(), 3) {
-                let time = below(simulator.rng(), 400);
+                let time = below(simulator.rng(), 1_000);
                 simulator.restart(time, id(*number), machine(setting, *number));
             }
         }
