@@ -210,8 +210,8 @@ pub(crate) fn false_sets<G: Group>(
         [(bases, [claim])] if dleq::vartime_verify(bases, claim) => {}
         [(_, [_])] => culprits.extend(&places),
         batch => {
-            let found = dleq::vartime_false_among(batch, rng);
-            culprits.extend(found.into_iter().filter_map(|(set, _)| places.get(set)));
+            let found = dleq::vartime_false_sets(batch, rng);
+            culprits.extend(found.into_iter().filter_map(|set| places.get(set)));
         }
     }
     culprits.into_iter().collect()

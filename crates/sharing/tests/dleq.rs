@@ -9,7 +9,8 @@ use theta_groups::bls12_381::{G1, G2};
 use theta_groups::{DecodeError, Ed25519, Group, Ristretto255, Scalar, Secret, Transcript};
 use theta_sharing::Encoded;
 use theta_sharing::dleq::{
-    Bases, DleqClaim, DleqProof, Generator, prove, vartime_false_among, vartime_verify, vartime_verify_batch,
+    Bases, DleqClaim, DleqProof, Generator, prove, vartime_false_among, vartime_false_sets, vartime_verify,
+    vartime_verify_batch,
 };
 
 /// The bases g and `base`.
@@ -314,6 +315,9 @@ fn false_in_sets<G: Group>(bases: &[Bases<G>], cases: &[Vec<Case<G>>]) -> Vec<(u
         })
         .collect();
     assert_eq!(vartime_false_among(&sets, &mut ChaCha20Rng::seed_from_u64(3)), singly);
+    let mut false_sets: Vec<usize> = singly.iter().map(|(set, _)| *set).collect();
+    false_sets.dedup();
+    assert_eq!(vartime_false_sets(&sets, &mut ChaCha20Rng::seed_from_u64(3)), false_sets);
     singly
 }
 

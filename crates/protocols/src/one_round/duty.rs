@@ -27,17 +27,23 @@ pub(super) enum Duty {
 }
 
 impl Duty {
-    /// The duty of party `local`: see `spec/quorum.md`.
-    pub(super) fn draw(local: PartyId, threshold: Threshold, key: &KeyId, statement: &Statement<'_>) -> Self {
+    /// The duty of party `local`, and who combines: see `spec/quorum.md`.
+    pub(super) fn draw(
+        local: PartyId,
+        threshold: Threshold,
+        key: &KeyId,
+        statement: &Statement<'_>,
+    ) -> (Self, Vec<PartyId>) {
         let makers = makers(threshold, &seed(key, statement));
         let combiners: Vec<PartyId> = makers.iter().copied().take(COMBINERS).collect();
-        if combiners.contains(&local) {
-            Self::Combine { combiners }
+        let duty = if combiners.contains(&local) {
+            Self::Combine { combiners: combiners.clone() }
         } else if makers.contains(&local) {
-            Self::Make { combiners }
+            Self::Make { combiners: combiners.clone() }
         } else {
             Self::StandBy
-        }
+        };
+        (duty, combiners)
     }
 }
 
@@ -131,7 +137,8 @@ mod tests {
                 numbers(&makers(threshold, &seed(&key, &statement))).into_iter().map(u64::from).collect();
             assert_eq!(drawn, list("makers"), "{case}");
             for party in threshold.indices().map(PartyId::of_share) {
-                let duty = Duty::draw(party, threshold, &key, &statement);
+                let (duty, combiners) = Duty::draw(party, threshold, &key, &statement);
+                assert_eq!(combiners.iter().map(|it| u64::from(it.get())).collect::<Vec<_>>(), list("combiners"));
                 let number = u64::from(party.get());
                 assert_eq!(matches!(duty, Duty::Combine { .. }), list("combiners").contains(&number));
                 assert_eq!(duty == Duty::StandBy, !drawn.contains(&number));

@@ -20,6 +20,7 @@
 mod checking;
 mod duty;
 mod gathering;
+mod hearing;
 mod message;
 mod proofs;
 mod protocol;

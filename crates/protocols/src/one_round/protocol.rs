@@ -19,6 +19,7 @@ use theta_sharing::Threshold;
 use super::checking::Checking;
 use super::duty::Duty;
 use super::gathering::{Gathering, WeightSource};
+use super::hearing::Hearing;
 use super::message::{COMBINED, LONGEST_SHARE, PROOF_REQUEST, PROVEN_SHARE, ShareMessage};
 use super::proofs::Proofs;
 use super::setting::Setting;
@@ -32,6 +33,8 @@ pub struct OneRound {
     duty: Duty,
     /// Whether its first message is a bare share.
     bare: bool,
+    /// Combined values that wait.
+    hearing: Hearing,
     /// The parties whose shares are no longer taken.
     excluded: BTreeSet<PartyId>,
 }
@@ -69,7 +72,8 @@ impl OneRound {
     ) -> Self {
         let setting = Arc::new(Setting { local, threshold, purpose, answer, share_seed, quorum: false });
         let (state, duty) = (State::AwaitingOwnShare, Duty::Everything);
-        Self { setting, round: Round(0), state, duty, bare: false, excluded: BTreeSet::new() }
+        let hearing = Hearing::default();
+        Self { setting, round: Round(0), state, duty, bare: false, hearing, excluded: BTreeSet::new() }
     }
 
     /// The same request with this delivery; `statement` and `key` draw who makes shares.
@@ -77,7 +81,8 @@ impl OneRound {
     pub fn delivered(mut self, delivery: Delivery, key: &KeyId, statement: &Statement<'_>) -> Self {
         let setting = &self.setting;
         if delivery == Delivery::Quorum && setting.answer.has_combined_value() {
-            self.duty = Duty::draw(setting.local, setting.threshold, key, statement);
+            let (duty, combiners) = Duty::draw(setting.local, setting.threshold, key, statement);
+            (self.duty, self.hearing) = (duty, Hearing::of(combiners));
             if let Some(setting) = Arc::get_mut(&mut self.setting) {
                 setting.quorum = true;
             }
@@ -87,7 +92,7 @@ impl OneRound {
 
     /// Whether this party makes a share of a request with [`Delivery::Quorum`] before a tick.
     pub(crate) fn is_drawn(local: PartyId, threshold: Threshold, key: &KeyId, statement: &Statement<'_>) -> bool {
-        Duty::draw(local, threshold, key, statement) != Duty::StandBy
+        Duty::draw(local, threshold, key, statement).0 != Duty::StandBy
     }
 
     /// The recipients of this party's share, in the order of sending.
@@ -117,14 +122,14 @@ impl RoundProtocol for OneRound {
     fn longest(&self, slot: Slot) -> usize {
         match slot {
             PROOF_REQUEST => 0,
-            COMBINED => self.setting.answer.combined_len().unwrap_or(LONGEST_SHARE),
+            COMBINED if self.setting.quorum => self.setting.answer.combined_len().unwrap_or(LONGEST_SHARE),
             _ => LONGEST_SHARE,
         }
     }
 
     /// Where results do not prove themselves, a combined value is k shares that do: a combiner that is restarted may have others first.
     fn is_unique(&self, slot: Slot) -> bool {
-        slot != COMBINED || self.setting.answer.is_checkable()
+        slot != COMBINED || !self.setting.quorum || self.setting.answer.is_checkable()
     }
 
     fn decode(&self, from: PartyId, slot: Slot, payload: &[u8]) -> Result<ShareMessage, Malformed> {
@@ -179,16 +184,19 @@ impl RoundProtocol for OneRound {
         if self.excluded.contains(&from) {
             return Ok(());
         }
+        let mut blames = self.hear_waiting();
         if let State::Checking(checking) = &mut self.state {
             checking.hold(from, message);
-            return Ok(());
+        } else {
+            blames.extend(match message {
+                ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, &share),
+                ShareMessage::Combined(combined) if self.hearing.hears(from, &combined) => {
+                    self.take_combined(from, &combined)
+                }
+                // `Proofs` answers questions.
+                ShareMessage::Combined(_) | ShareMessage::ProofRequest => Vec::new(),
+            });
         }
-        let blames = match message {
-            ShareMessage::Share(share) | ShareMessage::ProvenShare(share) => self.take(from, &share),
-            ShareMessage::Combined(combined) => self.take_combined(from, &combined),
-            // `Proofs` answers questions.
-            ShareMessage::ProofRequest => Vec::new(),
-        };
         if blames.is_empty() { Ok(()) } else { Err(blames) }
     }
 
@@ -211,6 +219,7 @@ impl RoundProtocol for OneRound {
     /// The combiners took too long: a party that stood by does what everybody does with [`Delivery::All`]. Makers'
     /// shares are there for those that ask.
     fn expire_round(&mut self) {
+        self.hearing.tick();
         if self.duty == Duty::StandBy {
             self.duty = Duty::Everything;
         }
@@ -218,6 +227,7 @@ impl RoundProtocol for OneRound {
 
     fn exclude(&mut self, party: PartyId) {
         self.excluded.insert(party);
+        self.hearing.exclude(party);
         match &mut self.state {
             State::AwaitingShares(gathering) => gathering.remove(party),
             State::Checking(checking) => checking.exclude(party),

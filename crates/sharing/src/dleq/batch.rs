@@ -1,6 +1,6 @@
 //! Many proofs in one multi-scalar multiplication.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Bases, ClaimSet, DleqClaim, challenge, vartime_verify};
 use rand_core::CryptoRng;
@@ -53,6 +53,40 @@ pub fn vartime_false_among<G: Group>(
     if G::COMPARES_COMMITMENTS {
         return one_by_one(sets);
     }
+    let (common, terms, mut culprits) = weigh_all(sets, rng);
+    if !terms.is_empty() {
+        bisect(&common, sum(&common, &terms), &terms, &|terms| terms.len() == 1, &mut culprits);
+        culprits.sort_unstable();
+    }
+    culprits
+}
+
+/// The positions of the sets in which a claim is false, in order. As [`vartime_false_among`], and once a set is known to be false nobody looks which of its
+/// claims are: whoever makes all of them false makes others compute one sum of them for it, and not as many as there are claims.
+pub fn vartime_false_sets<G: Group>(sets: &[ClaimSet<'_, G>], rng: &mut (impl CryptoRng + ?Sized)) -> Vec<usize> {
+    if G::COMPARES_COMMITMENTS {
+        let holds = |(bases, claims): &ClaimSet<'_, G>| claims.iter().all(|claim| vartime_verify(bases, claim));
+        return sets.iter().enumerate().filter(|(_, set)| !holds(set)).map(|(set, _)| set).collect();
+    }
+    let (common, mut terms, mut culprits) = weigh_all(sets, rng);
+    let found: BTreeSet<usize> = culprits.iter().map(|(set, _)| *set).collect();
+    terms.retain(|term| !found.contains(&term.place.0));
+    if !terms.is_empty() {
+        let is_one_set = |terms: &[Terms<G>]| {
+            let ends = terms.first().zip(terms.last());
+            ends.is_some_and(|(first, last)| first.place.0 == last.place.0)
+        };
+        bisect(&common, sum(&common, &terms), &terms, &is_one_set, &mut culprits);
+    }
+    let sets: BTreeSet<usize> = culprits.into_iter().map(|(set, _)| set).collect();
+    sets.into_iter().collect()
+}
+
+/// The terms of all claims, in order, and the places of those that are false without any sum.
+fn weigh_all<G: Group>(
+    sets: &[ClaimSet<'_, G>],
+    rng: &mut (impl CryptoRng + ?Sized),
+) -> (Common<G>, Vec<Terms<G>>, Vec<(usize, usize)>) {
     let mut culprits = Vec::new();
     let mut terms = Vec::with_capacity(sets.iter().map(|(_, claims)| claims.len()).sum());
     let bases = sets.iter().map(|(bases, _)| *bases.base().element()).collect();
@@ -72,11 +106,7 @@ pub fn vartime_false_among<G: Group>(
             }
         }
     }
-    if !terms.is_empty() {
-        bisect(&common, sum(&common, &terms), &terms, &mut culprits);
-        culprits.sort_unstable();
-    }
-    culprits
+    (common, terms, culprits)
 }
 
 fn one_by_one<G: Group>(sets: &[ClaimSet<'_, G>]) -> Vec<(usize, usize)> {
@@ -144,17 +174,23 @@ fn sum<G: Group>(common: &Common<G>, terms: &[Terms<G>]) -> G::Element {
     G::vartime_msm(&scalars, &points) + G::vartime_msm_short(&weights, &commitments)
 }
 
-/// Adds the false claims among `terms`, whose sum is `total`, to `culprits`.
-fn bisect<G: Group>(common: &Common<G>, total: G::Element, terms: &[Terms<G>], culprits: &mut Vec<(usize, usize)>) {
+/// Adds the false claims among `terms`, whose sum is `total`, to `culprits`: one of those that are not to be told apart (`is_enough`).
+fn bisect<G: Group>(
+    common: &Common<G>,
+    total: G::Element,
+    terms: &[Terms<G>],
+    is_enough: &impl Fn(&[Terms<G>]) -> bool,
+    culprits: &mut Vec<(usize, usize)>,
+) {
     if G::is_identity(&total) {
         return;
     }
-    if let [term] = terms {
-        culprits.push(term.place);
+    if is_enough(terms) {
+        culprits.extend(terms.first().map(|term| term.place));
         return;
     }
     let (left, right) = terms.split_at(terms.len() / 2);
     let left_sum = sum(common, left);
-    bisect(common, left_sum, left, culprits);
-    bisect(common, total - left_sum, right, culprits);
+    bisect(common, left_sum, left, is_enough, culprits);
+    bisect(common, total - left_sum, right, is_enough, culprits);
 }

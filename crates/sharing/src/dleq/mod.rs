@@ -8,7 +8,7 @@
 
 mod batch;
 
-pub use batch::{vartime_false_among, vartime_verify_batch};
+pub use batch::{vartime_false_among, vartime_false_sets, vartime_verify_batch};
 
 use rand_core::CryptoRng;
 use theta_groups::{DecodeError, Group, Scalar, Secret, Transcript};

@@ -28,6 +28,17 @@ impl OneRound {
         vec![(from, misbehaviour)]
     }
 
+    /// Takes the combined values that have waited, as far as they are heard now.
+    pub(super) fn hear_waiting(&mut self) -> Blames<Misbehaviour> {
+        let mut blames = Vec::new();
+        while matches!(self.state, State::AwaitingOwnShare | State::AwaitingShares(_))
+            && let Some((from, combined)) = self.hearing.next()
+        {
+            blames.extend(self.take_combined(from, &combined));
+        }
+        blames
+    }
+
     /// Takes a combined value.
     pub(super) fn take_combined(&mut self, from: PartyId, combined: &[u8]) -> Blames<Misbehaviour> {
         if !matches!(self.state, State::AwaitingOwnShare | State::AwaitingShares(_)) {
@@ -101,6 +112,7 @@ impl OneRound {
         for (from, message) in held {
             blames.extend(self.update(from, message).err().into_iter().flatten());
         }
+        blames.extend(self.hear_waiting());
         blames
     }
 

@@ -8,6 +8,7 @@ use theta_rounds::simulator::SimRng;
 use theta_rounds::{Abort, Channel, Effect, Input, Offence, Slot};
 use theta_schemes::{Claim, Delivery, Suite, check_together};
 
+use super::quorum::{Duties, duties};
 use crate::one_round::support::{Setting, id};
 
 const SUITE: Suite = Suite::Bls04MinSig;
@@ -168,9 +169,9 @@ fn of_two_combined_values_the_right_one_is_taken() {
     let combined =
         other.public.combine(&other.other_statement, &[of(1), of(2)], &mut SimRng::seed_from_u64(3)).unwrap();
     let (wrong, right) = (Bytes::copy_from_slice(combined.result.expose()), Bytes::from(setting.result.clone()));
-    for number in 1..=6_u16 {
-        let liar = number % 6 + 1;
-        let combiner = liar % 6 + 1;
+    let Duties { combiners, standing_by, .. } = duties(&setting);
+    let [liar, combiner] = combiners[..] else { panic!("two combine") };
+    for number in standing_by {
         let mut party = machine(number.into());
         party.handle(Input::Start);
         party.hears(liar, COMBINED, &wrong);

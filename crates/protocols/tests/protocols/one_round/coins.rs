@@ -236,6 +236,41 @@ fn who_sends_many_values_costs_one_check() {
     }
 }
 
+/// Whoever tells a value and is no combiner is not looked at before a tick, when honest parties that were asked tell theirs; and then few are, so that many
+/// liars cost no more checks than that.
+#[test]
+fn who_tells_a_value_unasked_waits_for_a_tick() {
+    let setting = Setting::new(Suite::Cks05Ristretto255, 3, 11);
+    let duties = duties(&setting);
+    let (combiner, standing_by) = (duties.combiners[0], duties.standing_by[0]);
+    let others: Vec<u16> = (1..=11).filter(|it| *it != standing_by && !duties.combiners.contains(it)).collect();
+    let right = right(&setting, [combiner, duties.combiners[1], duties.makers[0]]);
+    let lie: Bytes = [&right[..2], &shifted(setting.suite, &right[2..], &Delta::plus(1))].concat().into();
+    let told_by_others = |party: &mut Party| {
+        party.handle(Input::Start);
+        others.iter().for_each(|liar| party.told(*liar, &lie));
+        assert!(party.claims.is_empty() && party.blamed.is_empty() && party.result.is_none());
+    };
+    let mut party = Party::new(&setting, standing_by);
+    told_by_others(&mut party);
+    // A combiner is heard all the same.
+    party.told(combiner, &right);
+    party.learns();
+    assert_eq!(party.contributors(&setting).len(), 3);
+
+    // Nobody combines: two of those that wait are looked at after each tick, one after the other, and are named.
+    let mut party = Party::new(&setting, standing_by);
+    told_by_others(&mut party);
+    for (tick, combiner) in (1..).zip(&duties.combiners) {
+        party.handle(Input::Tick);
+        // Whatever comes next; a party asks all at its ticks.
+        party.told(*combiner, &lie);
+        (0..3).for_each(|_| party.learns());
+        assert_eq!(party.blamed.len(), 3 * tick, "{:?}", party.blamed);
+    }
+    assert!(party.blamed.iter().all(|(_, name)| *name == "invalid_result"));
+}
+
 /// A combiner that is restarted has forgotten whose shares it combined, and may combine others: nobody takes it for a liar, whether the first value waits for
 /// the start, for its check, or has been checked.
 #[test]
