@@ -3,11 +3,13 @@
 //! It does everything that `theta` does, so that the story needs one program besides Knot, and the PKCS#11 module that Knot loads.
 
 mod agent;
+mod agent_process;
 mod knot_failure;
 mod measure;
 mod module;
 mod name_server;
 mod operators;
+mod permission;
 mod show;
 mod story;
 

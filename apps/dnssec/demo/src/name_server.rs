@@ -9,10 +9,7 @@ use theta_knot::{
 };
 
 use crate::{
-    agent::ZONE,
-    knot_failure::failure,
-    module::configure,
-    operators::{NAME_SERVERS_CLIENT, Operators},
+    agent::ZONE, knot_failure::failure, module::configure, operators::Operators, permission::NAME_SERVERS_CLIENT,
 };
 
 /// The algorithm as Knot calls it, and its number in signatures.

@@ -1,24 +1,20 @@
 //! Three operators. Each has a node of the group, a copy of the zone, and an agent that lets the node sign what is in the copy.
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use serde::Deserialize;
-use serde_json::Value;
-use theta::{
-    exit::{Failure, reason},
-    group::plan::Plan,
-};
+use theta::{exit::Failure, group::plan::Plan};
 use theta_cluster::{Cluster, Lifetime};
 use tokio::time::sleep;
 
 use crate::{
-    AGENT,
     agent::{COPY, KEYS, SOCKET},
+    agent_process::AgentProcess,
+    permission::{NAME_SERVER, new_client, rules},
 };
 
 /// How many there are.
@@ -27,11 +23,6 @@ pub(crate) const OPERATORS: u16 = 3;
 pub(crate) const THRESHOLD: u16 = 2;
 /// The keys of the zone's pool: Knot takes one for the zone's keys, and one for everything else.
 pub(crate) const POOLED: [&str; 2] = ["zone-frost-ed25519-1", "zone-frost-ed25519-2"];
-/// Who asks the nodes to sign, as their policies call it.
-pub(crate) const NAME_SERVER: &str = "name-server";
-/// Its client file.
-pub(crate) const NAME_SERVERS_CLIENT: &str = "name-server.client";
-
 /// How long processes may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -62,7 +53,7 @@ pub(crate) struct Operators {
     program: PathBuf,
     dir: PathBuf,
     group: Cluster,
-    agents: Vec<Child>,
+    agents: Vec<AgentProcess>,
 }
 
 impl Operators {
@@ -74,24 +65,11 @@ impl Operators {
         let plan = Plan::new(OPERATORS, THRESHOLD, Vec::new())?;
         let group = Cluster::create(program.to_owned(), &dir.join("group"), &plan, Lifetime::Tied)?;
         let operators = Self { program: program.to_owned(), dir, group, agents: Vec::new() };
-        let made = operators.theta(&[
-            "client",
-            "new",
-            "--name",
-            NAME_SERVER,
-            "--group",
-            "group/node-1/group.toml",
-            "--output",
-            NAME_SERVERS_CLIENT,
-            "--json",
-        ])?;
-        let made: Value = serde_json::from_str(&made).map_err(Failure::internal)?;
-        let lines = made.get("policy").and_then(Value::as_str);
-        let lines = lines.ok_or_else(|| Failure::internal("a new client without lines for policies"))?;
+        let lines = new_client(|words| operators.theta(words))?;
         for number in 1..=OPERATORS {
             let own = operators.operator(number);
             fs::create_dir(&own).map_err(|error| Failure::writing(&own, &error))?;
-            operators.write_policy(number, lines)?;
+            operators.write_policy(number, &lines)?;
         }
         Ok(operators)
     }
@@ -102,9 +80,8 @@ impl Operators {
         let text = fs::read_to_string(&path).map_err(|error| Failure::reading(&path, &error))?;
         let clients = text.split_once("[[rule]]").map(|(clients, _)| clients);
         let clients = clients.ok_or_else(|| Failure::internal("a policy of a new group without rules"))?;
-        // As TOML has texts.
-        let socket = toml::Value::from(self.operator(number).join(SOCKET).to_string_lossy().into_owned()).to_string();
-        let text = format!("{clients}{name_server}\n{}", RULES.replace("SOCKET", &socket));
+        let socket = self.operator(number).join(SOCKET);
+        let text = format!("{clients}{name_server}\n{}\n{OPERATORS_RULE}", rules(&socket));
         fs::write(&path, text).map_err(|error| Failure::writing(&path, &error))
     }
 
@@ -141,34 +118,19 @@ impl Operators {
     /// Starts an agent beside each node.
     pub(crate) async fn start_agents(&mut self) -> Result<(), Failure> {
         for number in 1..=OPERATORS {
-            let agent = self.start_agent(number)?;
+            let agent = AgentProcess::start(&self.program, &self.operator(number))?;
             self.agents.push(agent);
         }
         let deadline = Instant::now() + PATIENCE;
-        for number in 1..=OPERATORS {
-            while !self.operator(number).join(SOCKET).exists() {
+        for agent in &self.agents {
+            while !agent.is_up() {
                 if Instant::now() > deadline {
-                    let log = self.agent_log(number);
-                    return Err(Failure::NoAnswer(format!(
-                        "the agent of operator {number} does not start: see {}",
-                        log.display()
-                    )));
+                    return Err(agent.is_not_up());
                 }
                 sleep(Duration::from_millis(10)).await;
             }
         }
         Ok(())
-    }
-
-    fn start_agent(&self, number: u16) -> Result<Child, Failure> {
-        let log = self.agent_log(number);
-        let opened = File::options().create(true).append(true).open(&log);
-        let opened = opened.map_err(|error| Failure::writing(&log, &error))?;
-        let mut agent = Command::new(&self.program);
-        agent.arg(AGENT).arg("--dir").arg(self.operator(number));
-        // It ends when its standard input does, and that when this process ends, however it ends.
-        agent.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(opened);
-        agent.spawn().map_err(|error| self.not_started(&error))
     }
 
     /// Ends a node as a power failure would: SIGKILL.
@@ -205,51 +167,13 @@ impl Operators {
     fn operator(&self, number: u16) -> PathBuf {
         self.dir.join(format!("operator-{number}"))
     }
-
-    fn agent_log(&self, number: u16) -> PathBuf {
-        self.operator(number).join("agent.log")
-    }
-
-    fn not_started(&self, error: &std::io::Error) -> Failure {
-        Failure::Failed(format!("{} does not start: {}", self.program.display(), reason(error)))
-    }
-}
-
-impl Drop for Operators {
-    fn drop(&mut self) {
-        for agent in &mut self.agents {
-            // Nothing can be done about one that has ended by itself.
-            let _ = agent.kill();
-            let _ = agent.wait();
-        }
-    }
 }
 
 /// What the name server asked for and did not get.
 const ASKED: [&str; 4] = ["--by", NAME_SERVER, "--operation", "sign"];
 
-/// The rules of every node, with the socket of its operator's agent.
-const RULES: &str = r#"[[agent]]
-name = "zone"
-socket = SOCKET
-timeout_ms = 20000
-
-[[rule]]
-name = "zone"
-effect = "allow"
-clients = ["name-server"]
-keys = ["zone-*"]
-operations = ["sign"]
-agent = "zone"
-
-[[rule]]
-name = "name-server-looks"
-effect = "allow"
-clients = ["name-server"]
-keys = ["*"]
-operations = ["keys.list", "status"]
-
-[[rule]]
+/// What the operators themselves may do.
+const OPERATORS_RULE: &str = r#"[[rule]]
 name = "operators-make-keys-and-look"
 effect = "allow"
 clients = ["client"]

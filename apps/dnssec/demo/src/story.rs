@@ -12,7 +12,8 @@ use tokio::time::sleep;
 use crate::{
     agent::{RECORDS, ZONE},
     name_server::{Change, NameServer, Plan},
-    operators::{NAME_SERVER, OPERATORS, Operators, POOLED, THRESHOLD},
+    operators::{OPERATORS, Operators, POOLED, THRESHOLD},
+    permission::NAME_SERVER,
     show::{Row, table},
 };
 

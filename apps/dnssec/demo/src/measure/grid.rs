@@ -96,6 +96,24 @@ impl fmt::Display for LookAhead {
     }
 }
 
+/// Whether agents look at what is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Asking {
+    /// Nodes sign what the name server asks for.
+    Off,
+    /// Nodes sign what their operators' agents consent to.
+    On,
+}
+
+impl fmt::Display for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::On => "on",
+        })
+    }
+}
+
 /// How many nodes there are, and how many of them sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GroupSize {
@@ -147,6 +165,7 @@ struct Wanted {
     algorithm: Algorithm,
     names: usize,
     way: LookAhead,
+    asking: Asking,
 }
 
 /// Nobody takes rows any more.
@@ -201,12 +220,16 @@ impl Grid {
 
     /// All zones and algorithms by one signer.
     fn by(&self, signer: &Signer, Found { places, knot }: &Found) -> Result<(), Left> {
-        for (number, wanted) in self.wanted(|algorithm| signer.can_look_ahead(algorithm)).enumerate() {
-            let Wanted { algorithm, names, way } = wanted;
-            self.show.say(format_args!("{}, {algorithm}, {names} names, look-ahead {way} ...", signer.name()));
+        let possible = self.wanted(|algorithm| signer.can_look_ahead(algorithm));
+        let possible = possible.filter(|wanted| wanted.asking == Asking::Off || signer.has_agents());
+        for (number, Wanted { algorithm, names, way, asking }) in possible.enumerate() {
+            let signed_by = signer.name();
+            self.show
+                .say(format_args!("{signed_by}, {algorithm}, {names} names, look-ahead {way}, agents {asking} ..."));
             let folder = self.folder.join(format!("{}-{number}", signer.name().replace(' ', "")));
             let is_ahead = way == LookAhead::On;
-            let point = Point { places, folder: &folder, algorithm, names, is_ahead, args: &self.args };
+            let asks = asking == Asking::On;
+            let point = Point { places, folder: &folder, algorithm, names, is_ahead, asks, args: &self.args };
             self.tell(Row { knot: knot.clone(), ..point.measure(signer) })?;
         }
         Ok(())
@@ -214,12 +237,13 @@ impl Grid {
 
     /// The same by a group that does not come into being.
     fn without(&self, size: GroupSize, knot: &str, failure: &Failure) -> Result<(), Left> {
-        self.wanted(Algorithm::sends_digests).try_for_each(|Wanted { algorithm, names, way }| {
+        self.wanted(Algorithm::sends_digests).try_for_each(|Wanted { algorithm, names, way, asking }| {
             self.tell(Row {
                 knot: knot.to_owned(),
                 signer: size.name(),
                 algorithm: algorithm.to_string(),
                 look_ahead: way == LookAhead::On,
+                agents: asking == Asking::On,
                 names,
                 objection: Some(failure.to_string()),
                 failed: true,
@@ -230,11 +254,14 @@ impl Grid {
 
     /// What is wanted of a signer that can look ahead with these algorithms.
     fn wanted(&self, can_look_ahead: impl Fn(Algorithm) -> bool) -> impl Iterator<Item = Wanted> {
-        let MeasureArgs { algorithms, look_ahead, names, .. } = &self.args;
+        let MeasureArgs { algorithms, look_ahead, agents, names, .. } = &self.args;
         let ways = algorithms.iter().flat_map(move |algorithm| look_ahead.iter().map(move |way| (*algorithm, *way)));
         let possible = ways.filter(move |(algorithm, way)| *way == LookAhead::Off || can_look_ahead(*algorithm));
-        possible
-            .flat_map(move |(algorithm, way)| names.iter().map(move |names| Wanted { algorithm, names: *names, way }))
+        let asked =
+            possible.flat_map(move |(algorithm, way)| agents.iter().map(move |asking| (algorithm, way, *asking)));
+        asked.flat_map(move |(algorithm, way, asking)| {
+            names.iter().map(move |names| Wanted { algorithm, names: *names, way, asking })
+        })
     }
 
     fn tell(&self, row: Row) -> Result<(), Left> {

@@ -1,5 +1,6 @@
 //! How fast a real Knot DNS signs zones with keys of a group, beside the same Knot with SoftHSM and with keys in files, one after the other.
 
+mod agents;
 mod grid;
 mod point;
 mod rows;
@@ -18,7 +19,7 @@ use theta_cluster::this_program;
 use tokio::{sync::mpsc, time::sleep};
 
 use self::{
-    grid::{Algorithm, Beside, Grid, GroupSize, LookAhead},
+    grid::{Algorithm, Asking, Beside, Grid, GroupSize, LookAhead},
     rows::Rows,
 };
 
@@ -28,10 +29,12 @@ use self::{
 Examples:
   cargo xtask real dns                                       with release builds, and all that it takes unpacked
   theta-dnssec-demo measure --names 1000 --groups 2of3       a part of it
+  theta-dnssec-demo measure --agents off,on --look-ahead off --groups 2of3     what consent by content costs
 
 All processes are on this machine and share its processors: what nodes, agents and name servers of several machines would take in
-parallel is taken one after the other here. So CPU is said beside time. Agents take no part: what their consent costs is not in it. Where the
-module looks ahead, this program tells it what follows, as theta-dnssec agent --look-ahead does.
+parallel is taken one after the other here. So CPU is said beside time. With --agents on each node asks an agent, which has a copy of the zone of
+its own, before it takes part in a signature; with off, the default, nodes sign whatever the name server asks for. Where the module looks ahead,
+this program tells it what follows, as theta-dnssec agent --look-ahead does.
 Each point is a line as soon as it is there (with --json an object), and Ctrl-C keeps those that are. One that takes longer than --patience is said so,
 with what was signed by then, and is no failure. After one that fails the next is measured all the same, and the command fails in the end.")]
 pub(crate) struct MeasureArgs {
@@ -50,6 +53,9 @@ pub(crate) struct MeasureArgs {
     /// Whether the module has signed what Knot will ask for
     #[arg(long, value_name = "WHETHER", value_delimiter = ',', default_values_t = [LookAhead::Off, LookAhead::On])]
     look_ahead: Vec<LookAhead>,
+    /// Whether each node asks an agent beside it about all that is signed
+    #[arg(long, value_name = "WHETHER", value_delimiter = ',', default_values_t = [Asking::Off])]
+    agents: Vec<Asking>,
     /// How many presignatures of ECDSA nodes keep for each key (nonces_per_peer) [default: 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1_024))]
     presignatures: Option<u16>,

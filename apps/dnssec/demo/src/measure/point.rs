@@ -13,7 +13,7 @@ use theta_knot::{
     server::{Knot, Setup},
 };
 
-use super::{MeasureArgs, grid::Algorithm, rows::Row, signer::Signer};
+use super::{MeasureArgs, agents::Agents, grid::Algorithm, rows::Row, signer::Signer};
 use crate::{
     agent::{RECORDS, ZONE},
     knot_failure::failure,
@@ -28,6 +28,8 @@ pub(super) struct Point<'a> {
     pub(super) names: usize,
     /// Whether the module looks ahead.
     pub(super) is_ahead: bool,
+    /// Whether agents look at what is signed.
+    pub(super) asks: bool,
     /// For all points.
     pub(super) args: &'a MeasureArgs,
 }
@@ -36,6 +38,9 @@ pub(super) struct Point<'a> {
 const LATE: &str = "not in time";
 /// How long is waited before the server's log is looked at.
 const GLANCE: Duration = Duration::from_secs(1);
+
+/// The line of the name that is changed.
+const FIRST: &str = "host-0 A 192.0.0.0\n";
 
 /// The zone before it is signed: so many names with an address beside the zone's own records.
 fn records(names: usize) -> String {
@@ -49,7 +54,8 @@ impl Point<'_> {
     /// What comes of it; an objection, if it fails or takes too long.
     pub(super) fn measure(&self, signer: &Signer) -> Row {
         let (algorithm, names) = (self.algorithm.to_string(), self.names);
-        let mut row = Row { signer: signer.name(), algorithm, look_ahead: self.is_ahead, names, ..Row::default() };
+        let (look_ahead, agents) = (self.is_ahead, self.asks);
+        let mut row = Row { signer: signer.name(), algorithm, look_ahead, agents, names, ..Row::default() };
         let began = Instant::now();
         if let Err(failure) = self.sign(signer, &mut row) {
             row.objection = Some(failure.to_string());
@@ -64,11 +70,13 @@ impl Point<'_> {
     fn sign(&self, signer: &Signer, row: &mut Row) -> Result<(), Failure> {
         fs::create_dir(self.folder).map_err(|error| Failure::writing(self.folder, &error))?;
         let algorithm = format!("{}\n    signing-threads: {}", self.algorithm, self.args.threads);
-        let config = signer.config(self.places, self.folder, &algorithm, self.is_ahead)?;
+        let config = signer.config(self, &algorithm)?;
         let records = records(self.names);
+        let agents = if self.asks { signer.agents(self.algorithm, &records)? } else { None };
         let service = if self.is_ahead { signer.look_ahead(self.folder, self.algorithm, &records)? } else { None };
         row.look_ahead = service.is_some();
         let setup = Setup { folder: self.folder, zone: ZONE, records: &records, config: &config };
+        let agent_cpu = agents.as_ref().map(Agents::cpu);
         let (cpu, began) = (signer.node_cpu(), Instant::now());
         let patience = self.args.patience(self.names);
         let knot = match Knot::start_within(self.places, setup, patience) {
@@ -90,22 +98,30 @@ impl Point<'_> {
         if row.objection.is_none() {
             knot.verify().map_err(|error| failure(&error))?;
             // What was measured before it stays, whatever becomes of a change.
-            match self.change(&knot) {
+            match self.change(&knot, agents.as_ref().map(|agents| (agents, records.as_str()))) {
                 Ok(median) => row.change_ms = Some(median),
                 Err(words) => row.no_change = Some(words),
             }
             signatures = signatures.saturating_add(usize::from(self.args.changes).saturating_mul(SIGNED_BY_CHANGE));
         }
-        let used = signer.node_cpu().zip(cpu).map(|(after, before)| after.saturating_sub(before));
-        row.node_us = used.map(|used| used.as_secs_f64() * 1e6 / count(signatures).max(1.0));
+        let each = |after: Option<Duration>, before: Option<Duration>| {
+            let used = after.zip(before).map(|(after, before)| after.saturating_sub(before));
+            used.map(|used| used.as_secs_f64() * 1e6 / count(signatures).max(1.0))
+        };
+        row.node_us = each(signer.node_cpu(), cpu);
+        row.agent_us = each(agents.as_ref().map(Agents::cpu), agent_cpu);
         Ok(())
     }
 
-    /// The median of what changes take: each gives a name that is there another address.
-    fn change(&self, knot: &Knot) -> Result<f64, String> {
+    /// The median of what changes take: each gives a name that is there another address. Agents have it in their copies before.
+    fn change(&self, knot: &Knot, agents: Option<(&Agents, &str)>) -> Result<f64, String> {
         let mut took = Vec::new();
         for number in 0..self.args.changes {
             let address = format!("198.51.{}.{}", number >> 8, number & 255);
+            if let Some((agents, records)) = agents {
+                let changed = records.replacen(FIRST, &format!("host-0 A {address}\n"), 1);
+                agents.give(&changed).map_err(|error| error.to_string())?;
+            }
             let began = Instant::now();
             let steps: [&[&str]; 4] = [
                 &["zone-begin", ZONE],

@@ -17,6 +17,8 @@ pub(crate) struct Row {
     pub(crate) algorithm: String,
     /// Whether signatures were made before Knot asked for them.
     pub(crate) look_ahead: bool,
+    /// Whether each node asked an agent about them.
+    pub(crate) agents: bool,
     /// How many names the zone has.
     pub(crate) names: usize,
     /// How many signatures are in it; those that were there when patience ended.
@@ -35,6 +37,8 @@ pub(crate) struct Row {
     pub(crate) no_change: Option<String>,
     /// CPU of a node for a signature, of the zone and of changes, in microseconds.
     pub(crate) node_us: Option<f64>,
+    /// The same of an agent, without what it took to start.
+    pub(crate) agent_us: Option<f64>,
 }
 
 /// All that there are so far.
@@ -51,15 +55,16 @@ impl Rows {
     /// Prints one, and keeps it.
     pub(super) fn add(&mut self, row: Row) -> Result<(), Failure> {
         self.output.result(&row, |out| {
-            let way = if row.look_ahead { "on" } else { "off" };
+            let (way, asking) = (on(row.look_ahead), on(row.agents));
             let Row { signer, algorithm, names, signatures, signed_ms, a_second, .. } = &row;
-            write!(out, "   {signer}, {algorithm}, {names} names, look-ahead {way}: ")?;
+            write!(out, "   {signer}, {algorithm}, {names} names, look-ahead {way}, agents {asking}: ")?;
             match &row.objection {
                 None => writeln!(
                     out,
-                    "{GOOD}signed{GOOD:#}, {signatures} signatures in {signed_ms} ms, {a_second:.0}/s, a change in {}, {} of CPU a node",
+                    "{GOOD}signed{GOOD:#}, {signatures} signatures in {signed_ms} ms, {a_second:.0}/s, a change in {}, {} of CPU a node{}",
                     shown(row.change_ms, "ms"),
-                    shown(row.node_us, "us")
+                    shown(row.node_us, "us"),
+                    row.agent_us.map_or_else(String::new, |us| format!(", {us:.1} us an agent"))
                 ),
                 Some(objection) => {
                     writeln!(out, "{BAD}not signed{BAD:#} after {signed_ms} ms, {signatures} signatures: {objection}")
@@ -84,26 +89,30 @@ impl Rows {
                 "signed by",
                 "algorithm",
                 "look-ahead",
+                "agents",
                 "names",
                 "signatures",
                 "zone signed",
                 "signatures/s",
                 "one change",
                 "CPU a node",
+                "CPU an agent",
             ];
-            let mut table = Table::new(&columns, &[3, 4, 5, 6, 7, 8]);
+            let mut table = Table::new(&columns, &[4, 5, 6, 7, 8, 9, 10]);
             for row in &self.all {
                 let zone = if row.objection.is_none() { format!("{} ms", row.signed_ms) } else { "no".to_owned() };
                 table.row([
                     row.signer.clone(),
                     row.algorithm.clone(),
-                    if row.look_ahead { "on" } else { "off" }.to_owned(),
+                    on(row.look_ahead).to_owned(),
+                    on(row.agents).to_owned(),
                     row.names.to_string(),
                     row.signatures.to_string(),
                     zone,
                     format!("{:.0}", row.a_second),
                     shown(row.change_ms, "ms"),
                     shown(row.node_us, "us"),
+                    shown(row.agent_us, "us"),
                 ]);
             }
             table.write(out)
@@ -117,6 +126,10 @@ impl Rows {
             failed => Err(Failure::Failed(format!("{failed} of {} points failed, as said above", self.all.len()))),
         }
     }
+}
+
+const fn on(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
 }
 
 fn shown(value: Option<f64>, unit: &str) -> String {

@@ -16,12 +16,15 @@ use theta_knot::places::Places;
 
 use super::{
     MeasureArgs,
-    grid::{Algorithm, GroupSize},
+    agents::{Agents, permit},
+    grid::{Algorithm, Asking, GroupSize},
+    point::Point,
     stock,
 };
 use crate::{
     agent::{COPY, KEYS, ZONE, sources},
     module::{POOL, configure},
+    permission::{NAME_SERVERS_CLIENT, new_client},
 };
 
 /// The tool of SoftHSM.
@@ -39,7 +42,10 @@ pub(super) struct GroupSigner {
     group: Cluster,
     dir: PathBuf,
     size: GroupSize,
+    program: PathBuf,
     module: Option<PathBuf>,
+    /// Whether policies know the name server, which gets what agents consent to.
+    has_agents: bool,
 }
 
 impl GroupSigner {
@@ -48,7 +54,7 @@ impl GroupSigner {
         program: &Path,
         dir: &Path,
         size: GroupSize,
-        MeasureArgs { algorithms, module, presignatures, .. }: &MeasureArgs,
+        MeasureArgs { algorithms, module, presignatures, agents, .. }: &MeasureArgs,
     ) -> Result<Self, Failure> {
         fs::create_dir(dir).map_err(|error| Failure::writing(dir, &error))?;
         let mut keys = Vec::new();
@@ -62,9 +68,14 @@ impl GroupSigner {
         if let Some(count) = presignatures {
             stock::keep(&group, *count)?;
         }
+        let has_agents = agents.contains(&Asking::On);
+        if has_agents {
+            permit(&group, dir, &new_client(|words| group.theta(dir, words))?)?;
+        }
         group.start_all()?;
         group.listening(PATIENCE).await?;
-        Ok(Self { group, dir: dir.to_owned(), size, module: module.clone() })
+        let (program, dir) = (program.to_owned(), dir.to_owned());
+        Ok(Self { group, dir, size, program, module: module.clone(), has_agents })
     }
 
     /// CPU of all nodes until now.
@@ -76,12 +87,12 @@ impl GroupSigner {
         self.group.theta(&self.dir, words)
     }
 
-    fn config(&self, folder: &Path, algorithm: &str, is_ahead: bool) -> Result<String, Failure> {
+    fn config(&self, Point { folder, is_ahead, asks, .. }: &Point<'_>, algorithm: &str) -> Result<String, Failure> {
         // As they are after a while in which nobody signs.
         stock::await_full(|| self.theta(&["status", "--json"]))?;
-        let client = self.group.client_dir();
+        let client = if *asks { self.dir.join(NAME_SERVERS_CLIENT) } else { self.group.client_dir() };
         // Beside the configuration.
-        let more: &[&str] = if is_ahead { &["--look-ahead", AHEAD] } else { &[] };
+        let more: &[&str] = if *is_ahead { &["--look-ahead", AHEAD] } else { &[] };
         configure(
             |words| self.theta(words),
             (&client.to_string_lossy(), self.module.as_deref()),
@@ -91,13 +102,18 @@ impl GroupSigner {
         )
     }
 
+    /// The zone's keys, as agents read them.
+    fn keys(&self, algorithm: Algorithm) -> Result<String, Failure> {
+        let export = |number: u16| {
+            let name = format!("{POOL}-{}-{number}", algorithm.suite());
+            self.theta(&["keys", "export", &name, "--format", "dnskey"])
+        };
+        [1, 2].into_iter().map(export).collect()
+    }
+
     /// Tells the module what will be signed next, by a copy of the zone in the server's folder.
     fn look_ahead(&self, folder: &Path, algorithm: Algorithm, records: &str) -> Result<Service, Failure> {
-        let mut keys = String::new();
-        for number in [1, 2] {
-            let name = format!("{POOL}-{}-{number}", algorithm.suite());
-            keys.push_str(&self.theta(&["keys", "export", &name, "--format", "dnskey"])?);
-        }
+        let keys = self.keys(algorithm)?;
         for (name, text) in [(COPY, records), (KEYS, keys.as_str())] {
             let file = folder.join(name);
             fs::write(&file, text).map_err(|error| Failure::writing(&file, &error))?;
@@ -132,18 +148,11 @@ impl Signer {
         }
     }
 
-    /// What `knot.conf` has about keys, policy and zone; the files that it takes are made in the server's folder.
-    /// A group signs ahead, if `is_ahead` says so.
-    pub(super) fn config(
-        &self,
-        places: &Places,
-        folder: &Path,
-        algorithm: &str,
-        is_ahead: bool,
-    ) -> Result<String, Failure> {
+    /// What `knot.conf` has about keys, policy and zone; the files that it takes are made in the point's folder.
+    pub(super) fn config(&self, point: &Point<'_>, algorithm: &str) -> Result<String, Failure> {
         match self {
-            Self::Group(group) => group.config(folder, algorithm, is_ahead),
-            Self::Softhsm => softhsm(places, folder, algorithm),
+            Self::Group(group) => group.config(point, algorithm),
+            Self::Softhsm => softhsm(point.places, point.folder, algorithm),
             Self::Files => Ok(plain(algorithm, "")),
         }
     }
@@ -151,6 +160,18 @@ impl Signer {
     /// Whether the module can be told what will be signed next: a group's, of algorithms whose signers send digests.
     pub(super) const fn can_look_ahead(&self, algorithm: Algorithm) -> bool {
         matches!(self, Self::Group(_)) && algorithm.sends_digests()
+    }
+
+    /// Whether agents can look at what is signed: a group's.
+    pub(super) const fn has_agents(&self) -> bool {
+        matches!(self, Self::Group(group) if group.has_agents)
+    }
+
+    /// Has them look, with these copies of the zone, until what is returned is dropped.
+    pub(super) fn agents(&self, algorithm: Algorithm, records: &str) -> Result<Option<Agents>, Failure> {
+        let Self::Group(group) = self else { return Ok(None) };
+        let keys = group.keys(algorithm)?;
+        Agents::start(&group.program, (&group.dir, group.size.n), records, &keys).map(Some)
     }
 
     /// Tells it, until what is returned is dropped.

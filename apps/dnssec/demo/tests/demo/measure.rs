@@ -39,6 +39,25 @@ fn a_small_zone_is_measured() {
     }
 }
 
+/// The same zone by nodes that ask agents first, each of which has a copy of its own: all of it is consented to, the changes too, and agents have worked.
+#[test]
+fn a_small_zone_is_measured_with_agents() {
+    let words = "--names 20 --algorithms ed25519,ecdsap256sha256 --groups 2of3 --beside files --changes 2";
+    let rows = rows(&format!("{words} --agents off,on --look-ahead off"));
+    let told: Vec<_> = rows.iter().map(|row| (row["algorithm"].as_str().unwrap(), row["agents"].as_bool())).collect();
+    let (ed25519, p256) = ("ed25519", "ecdsap256sha256");
+    let of_group = [(ed25519, Some(false)), (ed25519, Some(true)), (p256, Some(false)), (p256, Some(true))];
+    assert_eq!(told, [&[(ed25519, Some(false)), (p256, Some(false))], &of_group[..]].concat());
+    for row in &rows {
+        let signatures = row["signatures"].as_u64().unwrap();
+        assert!((46..=50).contains(&signatures), "{row}");
+        assert!(row["objection"].is_null() && row["change_ms"].as_f64().unwrap() > 0.0, "{row}");
+        // Each looks at the contents of some twenty signatures and more.
+        let worked = row["agent_us"].as_f64().is_some_and(|us| us > 1.0);
+        assert_eq!(worked, row["agents"] == true, "{row}");
+    }
+}
+
 /// A group signs no 40,000 signatures in two seconds. That is a row, and the next point is measured.
 #[test]
 fn a_zone_that_takes_too_long_is_a_row_and_the_next_is_measured() {
@@ -62,7 +81,7 @@ fn what_was_measured_is_kept_when_it_is_told_to_end() {
     measure.env("TMPDIR", temporary.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut measure = measure.process_group(0).spawn().unwrap();
     let mut lines = BufReader::new(measure.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let is_row = |line: &String| line.contains("files, ed25519, 20 names, look-ahead off: signed");
+    let is_row = |line: &String| line.contains("files, ed25519, 20 names, look-ahead off, agents off: signed");
     assert!(lines.by_ref().any(|line| is_row(&line)), "{}", {
         let mut said = String::new();
         measure.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -81,7 +100,7 @@ fn what_was_measured_is_kept_when_it_is_told_to_end() {
         rest.iter().any(|line| line.starts_with("files") && line.contains(" 20 ") && line.contains(" ms ")),
         "{rest:?}"
     );
-    assert!(!rest.iter().any(|line| line.contains("200000 names, look-ahead off: ")), "{rest:?}");
+    assert!(!rest.iter().any(|line| line.contains("200000 names, look-ahead off, agents off: ")), "{rest:?}");
     assert_eq!(measure.wait().unwrap().code(), Some(143), "128 and the signal's number");
     assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0, "nothing stays");
 }
