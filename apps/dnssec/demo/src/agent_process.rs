@@ -9,7 +9,10 @@ use std::{
 
 use theta::exit::{Failure, reason};
 
-use crate::{AGENT, agent::SOCKET};
+use crate::agent::SOCKET;
+
+/// The agent of one operator. A name that no typing error comes near to, so that it is never suggested.
+pub(crate) const AGENT: &str = "_x_agent";
 
 /// It is killed when this is dropped, and ends with this process, however that ends.
 pub(crate) struct AgentProcess {

@@ -28,10 +28,7 @@ use theta::{
 };
 use theta_cluster::this_program;
 
-use self::{agent::AgentArgs, measure::MeasureArgs, story::Stage};
-
-/// The agent of one operator. A name that no typing error comes near to, so that it is never suggested.
-const AGENT: &str = "_x_agent";
+use self::{agent::AgentArgs, agent_process::AGENT, measure::MeasureArgs, story::Stage};
 
 const MORE: &str =
     "Every command but demo and measure is theta's: cargo build --release makes target/release/theta, the product.";

@@ -53,7 +53,7 @@ pub fn vartime_false_among<G: Group>(
     if G::COMPARES_COMMITMENTS {
         return one_by_one(sets);
     }
-    let (common, terms, mut culprits) = weigh_all(sets, rng);
+    let Weighed { common, terms, mut culprits } = weigh_all(sets, rng);
     if !terms.is_empty() {
         bisect(&common, sum(&common, &terms), &terms, &|terms| terms.len() == 1, &mut culprits);
         culprits.sort_unstable();
@@ -68,7 +68,7 @@ pub fn vartime_false_sets<G: Group>(sets: &[ClaimSet<'_, G>], rng: &mut (impl Cr
         let holds = |(bases, claims): &ClaimSet<'_, G>| claims.iter().all(|claim| vartime_verify(bases, claim));
         return sets.iter().enumerate().filter(|(_, set)| !holds(set)).map(|(set, _)| set).collect();
     }
-    let (common, mut terms, mut culprits) = weigh_all(sets, rng);
+    let Weighed { common, mut terms, mut culprits } = weigh_all(sets, rng);
     let found: BTreeSet<usize> = culprits.iter().map(|(set, _)| *set).collect();
     terms.retain(|term| !found.contains(&term.place.0));
     if !terms.is_empty() {
@@ -82,11 +82,15 @@ pub fn vartime_false_sets<G: Group>(sets: &[ClaimSet<'_, G>], rng: &mut (impl Cr
     sets.into_iter().collect()
 }
 
+/// What becomes of claims: see [`weigh_all`].
+struct Weighed<G: Group> {
+    common: Common<G>,
+    terms: Vec<Terms<G>>,
+    culprits: Vec<(usize, usize)>,
+}
+
 /// The terms of all claims, in order, and the places of those that are false without any sum.
-fn weigh_all<G: Group>(
-    sets: &[ClaimSet<'_, G>],
-    rng: &mut (impl CryptoRng + ?Sized),
-) -> (Common<G>, Vec<Terms<G>>, Vec<(usize, usize)>) {
+fn weigh_all<G: Group>(sets: &[ClaimSet<'_, G>], rng: &mut (impl CryptoRng + ?Sized)) -> Weighed<G> {
     let mut culprits = Vec::new();
     let mut terms = Vec::with_capacity(sets.iter().map(|(_, claims)| claims.len()).sum());
     let bases = sets.iter().map(|(bases, _)| *bases.base().element()).collect();
@@ -106,7 +110,7 @@ fn weigh_all<G: Group>(
             }
         }
     }
-    (common, terms, culprits)
+    Weighed { common, terms, culprits }
 }
 
 fn one_by_one<G: Group>(sets: &[ClaimSet<'_, G>]) -> Vec<(usize, usize)> {

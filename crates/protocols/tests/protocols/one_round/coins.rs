@@ -151,7 +151,7 @@ fn lies(setting: &Setting, parties: [u16; 3]) -> Vec<(&'static str, Bytes, &'sta
         // Another's share under this party's number.
         _ => Bytes::copy_from_slice(&at(0)[2..]),
     };
-    let stranger = [&at(0)[..], at(1), &(setting.n + 1).to_be_bytes(), &at(2)[2..]].concat();
+    let stranger = [at(0), at(1), &(setting.n + 1).to_be_bytes(), &at(2)[2..]].concat();
     let other: Vec<u8> = value(setting, &setting.other_statement, parties).to_vec();
     let lies: [(&str, Vec<u8>, &str); 11] = [
         ("a false share", [at(0), &at(1)[..2], &element[..], at(2)].concat(), "invalid_result"),
@@ -303,7 +303,7 @@ fn where_values_are_unique_a_second_one_is_a_contradiction() {
     let setting = Setting::new(Suite::Bls04MinSig, 3, 7);
     let duties = duties(&setting);
     let mut party = Party::new(&setting, duties.standing_by[0]);
-    party.told(duties.combiners[0], &setting.result.clone().into());
+    party.told(duties.combiners[0], &setting.result.into());
     party.told(duties.combiners[0], &Bytes::from_static(&[7; 48]));
     assert_eq!(party.blamed, [(duties.combiners[0], "equivocation")]);
 }
