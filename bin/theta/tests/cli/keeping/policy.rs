@@ -17,7 +17,7 @@ effect = "deny"
 clients = ["*"]
 keys = ["*"]
 operations = ["sign"]
-from = 2026-12-01T00:00:00Z
+from = 2999-12-01T00:00:00Z
 
 [[rule]]
 name = "releases-take-two"
@@ -101,11 +101,11 @@ fn decisions_are_explained_rule_by_rule() {
     let text = desk.explain(&format!("--operation sign --key release --label releases/1 {november}")).ok().text();
     assert!(text.starts_with("ALLOWED: allowed (rule releases-take-two)\n"), "{text}");
     assert!(text.contains("deny nothing-in-december (line 8)"), "every rule is listed: {text}");
-    assert!(text.contains("valid only from 2026-12-01"), "with the condition that failed: {text}");
+    assert!(text.contains("valid only from 2999-12-01"), "with the condition that failed: {text}");
 
     let refused = desk.explain(&format!("--operation sign --key release {november} --json")).ok().json();
     assert_eq!((&refused["answer"], &refused["rule"]), (&"deny".into(), &serde_json::Value::Null));
-    let december = "--operation sign --key chain --slot 7 --time 2026-12-24T00:00:00Z --json";
+    let december = "--operation sign --key chain --slot 7 --time 2999-12-24T00:00:00Z --json";
     let denied = desk.explain(december).ok().json();
     assert_eq!((&denied["answer"], &denied["rule"]), (&"deny".into(), &"nothing-in-december".into()));
     let slot = desk.explain(&format!("--operation sign --key chain --slot 7 {november} --json")).ok().json();
