@@ -1,7 +1,7 @@
 //! The agent of one operator, as a process of its own. It is the one of `theta-dnssec agent`, and ends with the demonstration.
 
 use std::{
-    io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -63,6 +63,14 @@ pub(crate) fn sources(dir: &Path) -> Sources {
         guesses: Guesses::of_days(&[LIFETIME]),
         key_request: None,
     }
+}
+
+/// Writes a file of an operator's directory, so that the agent reads all of it or nothing.
+pub(crate) fn put(dir: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    let path = dir.join(name);
+    let draft = path.with_extension("new");
+    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
+    written.map_err(|error| Failure::writing(&path, &error))
 }
 
 fn failed(error: impl std::fmt::Display) -> Failure {

@@ -12,7 +12,7 @@ use theta_cluster::{Cluster, Lifetime};
 use tokio::time::sleep;
 
 use crate::{
-    agent::{COPY, KEYS, SOCKET},
+    agent::{COPY, KEYS, SOCKET, put},
     agent_process::AgentProcess,
     permission::{NAME_SERVER, new_client, rules},
 };
@@ -99,20 +99,12 @@ impl Operators {
         for name in POOLED {
             keys.push_str(&self.theta(&["keys", "export", name, "--format", "dnskey"])?);
         }
-        (1..=OPERATORS).try_for_each(|number| self.put(number, KEYS, &keys))
+        (1..=OPERATORS).try_for_each(|number| put(&self.operator(number), KEYS, &keys))
     }
 
     /// Gives operators a copy of the zone.
     pub(crate) fn give(&self, numbers: impl IntoIterator<Item = u16>, records: &str) -> Result<(), Failure> {
-        numbers.into_iter().try_for_each(|number| self.put(number, COPY, records))
-    }
-
-    /// Writes a file of an operator, so that the agent reads all of it or nothing.
-    fn put(&self, number: u16, name: &str, text: &str) -> Result<(), Failure> {
-        let path = self.operator(number).join(name);
-        let draft = path.with_extension("new");
-        let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
-        written.map_err(|error| Failure::writing(&path, &error))
+        numbers.into_iter().try_for_each(|number| put(&self.operator(number), COPY, records))
     }
 
     /// Starts an agent beside each node.

@@ -11,7 +11,7 @@ use theta::exit::Failure;
 use theta_cluster::{Cluster, cpu_time};
 
 use crate::{
-    agent::{COPY, KEYS, SOCKET},
+    agent::{COPY, KEYS, SOCKET, put},
     agent_process::AgentProcess,
     permission::rules,
 };
@@ -80,12 +80,8 @@ impl Agents {
         all.checked_div(count).unwrap_or_default()
     }
 
-    /// Writes a file of each operator, so that the agent reads all of it or nothing.
+    /// Writes a file of each operator.
     fn put(&self, name: &str, text: &str) -> Result<(), Failure> {
-        self.dirs.iter().map(|dir| dir.join(name)).try_for_each(|path| {
-            let draft = path.with_extension("new");
-            let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path));
-            written.map_err(|error| Failure::writing(&path, &error))
-        })
+        self.dirs.iter().try_for_each(|dir| put(dir, name, text))
     }
 }

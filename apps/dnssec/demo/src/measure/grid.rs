@@ -226,7 +226,7 @@ impl Grid {
             let signed_by = signer.name();
             self.show
                 .say(format_args!("{signed_by}, {algorithm}, {names} names, look-ahead {way}, agents {asking} ..."));
-            let folder = self.folder.join(format!("{}-{number}", signer.name().replace(' ', "")));
+            let folder = self.folder.join(format!("{}-{number}", signed_by.replace(' ', "")));
             let is_ahead = way == LookAhead::On;
             let asks = asking == Asking::On;
             let point = Point { places, folder: &folder, algorithm, names, is_ahead, asks, args: &self.args };
