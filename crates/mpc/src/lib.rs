@@ -19,7 +19,7 @@ mod security;
 mod semi_ot;
 mod shamir;
 
-pub use blackbox::{BlackBox, Cell, Element, Scalar, Shared, SharedPoints, Triples};
+pub use blackbox::{BlackBox, Cell, Element, Inverses, Scalar, Shared, SharedPoints, Triples};
 pub use mascot::{Check, Mascot, MascotMinus, MascotOf, MascotSetUps, Outcome, Sacrifice};
 pub use pairs::{Cheats, SetUpRoom, SetUps};
 pub use program::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Party, Program, RoundMessage, Stop, all, both};

@@ -5,6 +5,7 @@
 //! their extension to a group of order q, where `[a]` becomes `<a>` = a G without communication and `<a>` can be opened.
 
 mod cell;
+mod inverses;
 #[cfg(test)]
 mod lies;
 mod openings;
@@ -16,14 +17,18 @@ mod sums;
 
 use core::future::Future;
 
-use theta_groups::{Group, Scalar as _, Secret};
+use theta_groups::{Group, Secret};
 use theta_names::ShareIndex;
 
 use crate::{Party, Stop};
 
 pub use cell::Cell;
+pub use inverses::Inverses;
+#[cfg(test)]
+pub(crate) use inverses::Masks;
+pub(crate) use inverses::{inverses, inverses_from};
 pub(crate) use openings::{open_points, prepare_opening};
-pub(crate) use products::{Products, Unverified, check_factor, check_lengths, inverses, multiply};
+pub(crate) use products::{Products, Unverified, check_factor, check_lengths, multiply};
 pub use shared::{Shared, SharedPoints};
 pub(crate) use shared::{decode, encode, is_zero, read, zeros};
 #[cfg(test)]
@@ -193,7 +198,7 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Stop`].
-    fn inverses(&self, count: usize) -> impl Future<Output = Result<(Shared<Self>, Vec<Element<Self>>), Stop>> + Send {
+    fn inverses(&self, count: usize) -> impl Future<Output = Result<Inverses<Self>, Stop>> + Send {
         async move { inverses_from(self, self.triples(count).await?).await }
     }
 
@@ -208,32 +213,6 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
             Ok((a, b, c))
         }
     }
-}
-
-/// Values with the generator times their inverses, from triples: c = a b is opened, and a^-1 G is (b / c) G.
-pub(crate) async fn inverses_from<B: BlackBox>(
-    black_box: &B,
-    (a, b, c): Triples<B>,
-) -> Result<(Shared<B>, Vec<Element<B>>), Stop> {
-    // With active security this verifies the triples first; with MASCOT- a false c shows when R is wrong for the signature.
-    let c = black_box.open_products(&c).await?;
-    inverses_of(black_box, a, b, c).await
-}
-
-/// The same, with c known.
-async fn inverses_of<B: BlackBox>(
-    black_box: &B,
-    a: Shared<B>,
-    b: Shared<B>,
-    mut c: Vec<Scalar<B>>,
-) -> Result<(Shared<B>, Vec<Element<B>>), Stop> {
-    // Zeros stay zeros.
-    Scalar::<B>::vartime_batch_invert(&mut c);
-    let mut elements = black_box.open_points(&b.convert().times_each(&c)).await?;
-    // Nobody divides by a zero, whatever liars open in its place.
-    let zeros = elements.iter_mut().zip(&c).filter(|(_, inverse)| is_zero::<B>(inverse));
-    zeros.for_each(|(element, _)| *element = B::Group::identity());
-    Ok((a, elements))
 }
 
 async fn confirm<B: BlackBox>(black_box: &B, digest: [u8; 32]) -> Result<(), Stop> {

@@ -128,19 +128,6 @@ pub(super) fn parts_of<B: Products>(a: &Shared<B>, b: &Shared<B>) -> Secret<Vec<
     parts
 }
 
-/// [`BlackBox::inverses`]. Where nothing is verified, products that are public in the end are never shared.
-pub(crate) async fn inverses<B: Products>(
-    black_box: &B,
-    count: usize,
-) -> Result<(Shared<B>, Vec<super::Element<B>>), Stop> {
-    if B::ACTIVE {
-        return super::inverses_from(black_box, black_box.triples(count).await?).await;
-    }
-    let (a, b) = black_box.random(2 * count).await?.split(count);
-    let c = black_box.open_parts(&parts_of(&a, &b)).await?;
-    super::inverses_of(black_box, a, b, c).await
-}
-
 /// Blocks into which a list is folded at each step.
 pub(super) const FOLD: usize = 8;
 

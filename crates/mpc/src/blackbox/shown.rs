@@ -4,7 +4,7 @@ use core::future::Future;
 
 use theta_groups::{P256, P256Scalar, Scalar as _};
 
-use super::{BlackBox, Products, products::parts_of};
+use super::{BlackBox, Inverses, Products, products::parts_of};
 use crate::{Element, Party, PassiveRep3, PassiveShamir, Scalar, Stop, program::among};
 
 /// What all of a group come to, if they come to anything.
@@ -37,7 +37,7 @@ async fn compared<B: Products>(black_box: B) -> Result<bool, Stop> {
 /// Whether each element is the generator times the inverse of its value.
 async fn inverted<B: Products>(black_box: B) -> Result<bool, Stop> {
     for count in COUNTS {
-        let (values, elements) = black_box.inverses(count).await?;
+        let Inverses { values, elements, .. } = black_box.inverses(count).await?;
         let values = black_box.open(&values).await?;
         let generator = <B::Group as theta_groups::Group>::generator();
         let right = |(value, element): (&Scalar<B>, &Element<B>)| *element * *value == generator;

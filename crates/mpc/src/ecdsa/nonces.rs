@@ -10,14 +10,14 @@ use super::{
     curve::{Curve, abscissa},
     key::Sharing,
 };
-use crate::{BlackBox, Element, Shared, Stop, blackbox::is_zero};
+use crate::{BlackBox, Inverses, Stop, blackbox::is_zero};
 
 /// Nonces that no signature has used: `[k^-1]` and R = k G for random k. They serve any key of the same
 /// parties in the same epoch, once: at a refresh, whatever is left of them is dropped.
 #[derive(Debug)]
 pub struct Nonces<B: BlackBox> {
-    pub(super) inverses: Shared<B>,
-    pub(super) elements: Vec<<B::Group as Group>::Element>,
+    /// `[k^-1]` and R.
+    pub(super) inverses: Inverses<B>,
     pub(super) sharing: Sharing,
     id: [u8; 32],
 }
@@ -39,13 +39,13 @@ impl<B: BlackBox> Nonces<B> {
     /// How many there are.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.elements.len()
+        self.inverses.elements.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.elements.is_empty()
+        self.inverses.elements.is_empty()
     }
 }
 
@@ -68,25 +68,25 @@ where
 pub(super) async fn nonces_from<B: BlackBox>(
     black_box: &B,
     epoch: Epoch,
-    (inverses, elements): (Shared<B>, Vec<Element<B>>),
+    inverses: Inverses<B>,
 ) -> Result<Nonces<B>, Stop>
 where
     B::Group: Curve,
 {
     // The identity has no abscissa.
     let usable = |element| abscissa::<B::Group>(element).is_some_and(|abscissa| !is_zero::<B>(&abscissa.r));
-    let kept: Vec<bool> = elements.iter().map(usable).collect();
-    let keep = |place: usize| kept.get(place).copied().unwrap_or(false);
-    let elements: Vec<_> = elements.into_iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, e)| e).collect();
+    let kept: Vec<bool> = inverses.elements.iter().map(usable).collect();
+    let inverses = inverses.filter(|place| kept.get(place).copied().unwrap_or(false));
+    let elements = &inverses.elements;
 
     let sharing = Sharing::of(black_box, epoch);
     let mut transcript = Transcript::new("theta/ecdsa/nonces/v1").with("group", B::Group::NAME.as_bytes());
     sharing.append_to(&mut transcript);
     transcript.append("count", &u64::try_from(elements.len()).unwrap_or(u64::MAX).to_be_bytes());
-    for encoded in B::Group::encode_batch(&elements) {
+    for encoded in B::Group::encode_batch(elements) {
         transcript.append("R", encoded.as_ref());
     }
     let id = transcript.finish32();
     black_box.confirm(id).await?;
-    Ok(Nonces { inverses: inverses.filter(keep), elements, sharing, id })
+    Ok(Nonces { inverses, sharing, id })
 }

@@ -149,7 +149,7 @@ impl<G: Curve> fmt::Debug for Presignature<G> {
 /// # Errors
 /// [`Stop`]; [`Stop::Cheated`] if not all mean the same.
 pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
-    meet(&party, "theta/ecdsa/presigning/v2", &setting).await?;
+    meet(&party, "theta/ecdsa/presigning/v3", &setting).await?;
     presign_with::<G, Active>(&party, setting).await
 }
 

@@ -11,7 +11,7 @@ use theta_names::Epoch;
 use super::key::{KeyIdentity, Sharing};
 use super::nonces::nonces_from;
 use super::{Curve, KeyShare, Request, Tuple, bind, sign};
-use crate::blackbox::inverses_from;
+use crate::blackbox::{Masks, inverses_from};
 use crate::program::among;
 use crate::{ActiveRep3, ActiveShamir, BlackBox, Party, PassiveRep3, PassiveShamir, Stop};
 
@@ -93,14 +93,19 @@ macro_rules! zero_denominators {
         #[test]
         fn $name() {
             type G = P256;
-                        let x = <G as Group>::Scalar::from_u64(1234);
+            let x = <G as Group>::Scalar::from_u64(1234);
             let signed = agreed(move |party| async move {
                 let black_box = $black_box::<G>::new(&party).await?;
                 let key = key_share(&black_box, x);
                 let numbers = |list: [u64; 3]| black_box.constants(&list.map(<G as Group>::Scalar::from_u64));
                 let (a, b) = (numbers([5, 6, 7]), numbers([3, 0, 9]));
                 let c = black_box.multiply(&a, &b).await?;
-                let nonces = nonces_from(&black_box, Epoch::FIRST, inverses_from(&black_box, (a, b, c)).await?).await?;
+                let mut made = inverses_from(&black_box, (numbers([5, 6, 7]), b, c)).await?;
+                if $black_box::<G>::ACTIVE {
+                    let masks = numbers([11, 12, 13]);
+                    made.masks = Some(Masks { products: black_box.multiply(&a, &masks).await?, masks });
+                }
+                let nonces = nonces_from(&black_box, Epoch::FIRST, made).await?;
                 let mut tuples = bind(&black_box, nonces, &key).await?;
                 let (count, last) = (tuples.len(), tuples.pop().ok_or(Stop::Lost)?);
                 let request = Request { tuple: last.id(), digest: [7; 32], session: [8; 32] };

@@ -72,6 +72,8 @@ fn batch<B: BlackBox<Group: Curve>>(nonces: &Nonces<B>, key: &KeyIdentity<B::Gro
 
 /// Makes tuples for a key from nonces: `[x / k]` = `[k^-1]` `[x]`.
 ///
+/// Departure: with active security and an honest majority the product is prepared with the nonces, and only an opening depends on the key ([`Inverses::times`](crate::Inverses::times)).
+///
 /// First all confirm that they mean the same key and the same nonces, all of them in the same order: before that, nothing
 /// leaves that depends on either. Two honest parties that multiplied different nonces would show numbers which, with the
 /// signatures, are equations for the key.
@@ -89,12 +91,12 @@ where
     }
     let batch = batch::<B>(&nonces, &key.identity);
     black_box.confirm(batch).await?;
-    let products = black_box.multiply_by(&nonces.inverses, &key.secret).await?;
-    // Nothing new is public here; all must have come so far without noticing a false product.
+    let (inverses, elements, products) = nonces.inverses.times(black_box, &key.secret).await?;
+    // What is public here is checked; all must have come so far without noticing anything false.
     black_box.confirm(batch).await?;
     let tuple = |(i, element): (usize, <B::Group as Group>::Element)| Tuple {
         element,
-        inverse: nonces.inverses.at(i),
+        inverse: inverses.at(i),
         product: products.at(i),
         key: key.identity,
         id: Transcript::new("theta/ecdsa/tuple/v1")
@@ -103,5 +105,5 @@ where
             .with("R", B::Group::encode(&element).as_ref())
             .finish32(),
     };
-    Ok(nonces.elements.iter().copied().enumerate().map(tuple).collect())
+    Ok(elements.into_iter().enumerate().map(tuple).collect())
 }

@@ -23,7 +23,7 @@ use theta_names::ShareIndex;
 use theta_ot::mascot::Transfers;
 
 use crate::{
-    BlackBox, Element, Party, Scalar, Shared, SharedPoints, Stop, Triples,
+    BlackBox, Element, Inverses, Party, Scalar, Shared, SharedPoints, Stop, Triples,
     blackbox::{self, encode},
     pairs::{self, Scalars, SetUps, broadcast},
 };
@@ -193,9 +193,10 @@ impl<G: Group, C: Check> BlackBox for MascotOf<G, C> {
     }
 
     /// By masked products, in the module `inverses`; MASCOT- by triples, whose products nobody checks.
-    async fn inverses(&self, count: usize) -> Result<(Shared<Self>, Vec<Element<Self>>), Stop> {
+    async fn inverses(&self, count: usize) -> Result<Inverses<Self>, Stop> {
         if C::SACRIFICES {
-            self.guard(self.inverses_now(count)).await
+            let (values, elements) = self.guard(self.inverses_now(count)).await?;
+            Ok(Inverses::new(values, elements))
         } else {
             blackbox::inverses_from(self, self.triples(count).await?).await
         }

@@ -18,7 +18,7 @@ use theta_groups::{Group, Scalar as _, Secret};
 use theta_names::ShareIndex;
 
 use crate::{
-    Active, BlackBox, Element, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
+    Active, BlackBox, Element, Inverses, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
     blackbox::{self, Products, Unverified, encode, open_sums},
 };
 use streams::Streams;
@@ -236,7 +236,7 @@ impl<G: Group, M: Security> BlackBox for Rep3<G, M> {
         self.unverified.verify(self).await
     }
 
-    async fn inverses(&self, count: usize) -> Result<(Shared<Self>, Vec<Element<Self>>), Stop> {
+    async fn inverses(&self, count: usize) -> Result<Inverses<Self>, Stop> {
         blackbox::inverses(self, count).await
     }
 }

@@ -19,6 +19,7 @@ use super::super::sign::Blinded;
 use super::super::signature::Signature;
 use super::forgeries::{Delta, WANTED, prepare, r};
 use super::*;
+use crate::blackbox::{Inverses, Masks};
 use crate::program::among_with;
 use crate::{Element, Scalar, Shared, SharedPoints};
 
@@ -120,10 +121,11 @@ impl<B: BlackBox> BlackBox for WrongR<B> {
         self.inner.verify().await
     }
 
-    async fn inverses(&self, count: usize) -> Result<(Shared<Self>, Vec<Element<Self>>), Stop> {
-        let (inverses, mut elements) = self.inner.inverses(count).await?;
+    async fn inverses(&self, count: usize) -> Result<Inverses<Self>, Stop> {
+        let Inverses { values, mut elements, masks } = self.inner.inverses(count).await?;
         elements.fill(self.instead);
-        Ok((of(&inverses), elements))
+        let masks = masks.map(|Masks { masks, products }| Masks { masks: of(&masks), products: of(&products) });
+        Ok(Inverses { values: of(&values), elements, masks })
     }
 }
 

@@ -7,7 +7,7 @@ use theta_rounds::Abort;
 
 use super::super::MascotOf;
 use crate::program::among;
-use crate::{BlackBox, Party, Sacrifice, Stop};
+use crate::{BlackBox, Inverses, Party, Sacrifice, Stop};
 
 type S = <P256 as Group>::Scalar;
 
@@ -87,8 +87,8 @@ fn what_is_in_reserve_is_used_once() {
         Box::pin(async move {
             let black_box = MascotOf::<P256, Sacrifice>::new(&party).await?;
             let random = black_box.random(2).await?;
-            let (first, elements) = black_box.inverses(1).await?;
-            let (others, more) = black_box.inverses(10).await?;
+            let Inverses { values: first, elements, .. } = black_box.inverses(1).await?;
+            let Inverses { values: others, elements: more, .. } = black_box.inverses(10).await?;
             let again = black_box.random(270).await?;
             let values = black_box.open(&random.then(&first).then(&others).then(&again)).await?;
             let distinct: std::collections::BTreeSet<[u8; 32]> = values.iter().map(|it| it.encode()).collect();
