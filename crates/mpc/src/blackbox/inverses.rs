@@ -2,7 +2,10 @@
 
 use theta_groups::{Group, Scalar as _};
 
-use super::{BlackBox, Element, Products, Scalar, Shared, Triples, is_zero, products::parts_of};
+use super::{
+    BlackBox, Element, Products, Scalar, Shared, Triples, is_zero,
+    products::{drawn_to_verify, parts_of},
+};
 use crate::Stop;
 
 /// Random values `[a]`, with a^-1 G of each in public. See [`BlackBox::inverses`].
@@ -50,23 +53,30 @@ impl<B: BlackBox> Inverses<B> {
 
     /// The values, their elements, and the values times one factor. It consumes the masks: two factors under one mask would show their difference.
     ///
-    /// With masks it shows x - u to all for each value, and a x is (x - u) a + u a: nothing but an opening depends on x. Without, it multiplies.
+    /// With masks it shows x - u to all for each value, and a x is (x - u) a + u a: nothing but an opening depends on x. Without, it multiplies. All confirm the digest at the
+    /// end, as they have done before. `points`: see [`BlackBox::open_masked`].
     ///
     /// # Errors
     /// [`Stop`]; [`Stop::Input`] unless the factor is one value.
     pub async fn times(
         self,
         black_box: &B,
-        factor: &Shared<B>,
+        (factor, points): (&Shared<B>, &[Element<B>]),
+        digest: [u8; 32],
     ) -> Result<(Shared<B>, Vec<Element<B>>, Shared<B>), Stop> {
         let Self { values, elements, masks } = self;
         let products = match masks {
             Some(Masks { masks, products }) => {
                 super::check_factor(factor)?;
-                let differences = black_box.open(&(&factor.repeated(values.len()) - &masks)).await?;
+                let differences = &factor.repeated(values.len()) - &masks;
+                let differences = black_box.open_masked(&differences, points, digest).await?;
                 &values.times_each(&differences) + &products
             }
-            None => black_box.multiply_by(&values, factor).await?,
+            None => {
+                let products = black_box.multiply_by(&values, factor).await?;
+                black_box.confirm(digest).await?;
+                products
+            }
         };
         Ok((values, elements, products))
     }
@@ -80,9 +90,13 @@ pub(crate) async fn inverses<B: Products>(black_box: &B, count: usize) -> Result
         let c = black_box.open_parts(&parts_of(&a, &b)).await?;
         return inverses_of(black_box, a, b, c).await;
     }
-    let (a, others) = black_box.random(3 * count).await?.split(count);
-    let (c, products) = black_box.multiply(&a.then(&a), &others).await?.split(count);
-    let (b, masks) = others.split(count);
+    // What the checks need comes in the same round: random values for the products, a mask and a coin for the elements.
+    let for_checks = drawn_to_verify(2 * count) + 2;
+    let (masks, drawn) = black_box.random_for_masks(count, 2 * count + for_checks).await?;
+    let (drawn, more) = drawn.split(2 * count);
+    black_box.reserve().put(&more);
+    let (a, b) = drawn.split(count);
+    let (c, products) = black_box.multiply(&a.then(&a), &b.then(&masks)).await?.split(count);
     let inverses = inverses_from(black_box, (a, b, c)).await?;
     Ok(Inverses { masks: Some(Masks { masks, products }), ..inverses })
 }

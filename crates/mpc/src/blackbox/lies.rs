@@ -11,7 +11,7 @@ use theta_groups::{P256, Scalar as _, Secret};
 use theta_names::ShareIndex;
 
 use super::{
-    BlackBox, Element, Products, Scalar, Shared, SharedPoints, Unverified, multiply, prepare_opening,
+    BlackBox, Element, Products, Reserve, Scalar, Shared, SharedPoints, Unverified, multiply, prepare_opening,
     products::{FOLD, coefficients},
 };
 use crate::{ActiveRep3, ActiveShamir, Party, Stop, program::among};
@@ -29,6 +29,7 @@ struct Second {
 struct Liar<B: Products> {
     inner: B,
     unverified: Unverified<Self>,
+    reserve: Reserve<Self>,
     second: Second,
     /// What the first lie has come to in the claim; `None` before it.
     error: Mutex<Option<Scalar<B>>>,
@@ -43,11 +44,23 @@ fn of<A: BlackBox, B: BlackBox<Cell = A::Cell>>(shared: &Shared<A>) -> Shared<B>
 impl<B: Products> Liar<B> {
     fn new(inner: B, second: Second) -> Self {
         let (reductions, coins) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { inner, unverified: Unverified::default(), second, error: Mutex::new(None), reductions, coins }
+        Self {
+            inner,
+            unverified: Unverified::default(),
+            reserve: Reserve::default(),
+            second,
+            error: Mutex::new(None),
+            reductions,
+            coins,
+        }
     }
 }
 
 impl<B: Products> Products for Liar<B> {
+    fn reserve(&self) -> &Reserve<Self> {
+        &self.reserve
+    }
+
     fn local(a: &Self::Cell, b: &Self::Cell) -> Scalar<Self> {
         B::local(a, b)
     }

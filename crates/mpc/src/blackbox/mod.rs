@@ -10,6 +10,7 @@ mod inverses;
 mod lies;
 mod openings;
 mod products;
+mod reserve;
 mod shared;
 #[cfg(test)]
 mod shown;
@@ -29,6 +30,7 @@ pub(crate) use inverses::Masks;
 pub(crate) use inverses::{inverses, inverses_from};
 pub(crate) use openings::{open_points, prepare_opening};
 pub(crate) use products::{Products, Unverified, check_factor, check_lengths, multiply};
+pub(crate) use reserve::Reserve;
 pub use shared::{Shared, SharedPoints};
 pub(crate) use shared::{decode, encode, is_zero, read, zeros};
 #[cfg(test)]
@@ -159,6 +161,20 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
         self.open(values)
     }
 
+    /// Shows a factor less each of the masks that came with [`Self::inverses`], and confirms a digest that all have confirmed before already. `points`: for each party, by
+    /// position, the generator times its share of the factor, or nothing if that is not known; whoever shows a false share is found by them if the black box can.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    fn open_masked(
+        &self,
+        values: &Shared<Self>,
+        _points: &[Element<Self>],
+        digest: [u8; 32],
+    ) -> impl Future<Output = Result<Vec<Scalar<Self>>, Stop>> + Send {
+        open_masked(self, values, digest)
+    }
+
     /// Shows elements to all.
     ///
     /// # Errors
@@ -213,6 +229,16 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
             Ok((a, b, c))
         }
     }
+}
+
+pub(crate) async fn open_masked<B: BlackBox>(
+    black_box: &B,
+    values: &Shared<B>,
+    digest: [u8; 32],
+) -> Result<Vec<Scalar<B>>, Stop> {
+    let opened = black_box.open(values).await?;
+    black_box.confirm(digest).await?;
+    Ok(opened)
 }
 
 async fn confirm<B: BlackBox>(black_box: &B, digest: [u8; 32]) -> Result<(), Stop> {

@@ -29,7 +29,7 @@ pub(crate) async fn open_points<B: Products>(black_box: &B, points: &SharedPoint
 ///
 /// No element leaves before all parties have their shares of the logarithms and of m.
 async fn open_checked<B: Products>(black_box: &B, logarithms: &Shared<B>) -> Result<Vec<Element<B>>, Stop> {
-    let mask = black_box.random(1).await?;
+    let mask = black_box.reserve().take(black_box, 1).await?;
     black_box.party().settle().await?;
     let mut elements = black_box.open_elements_now(&logarithms.then(&mask)).await?;
     let seed = coin(black_box).await?;

@@ -15,11 +15,23 @@ use core::{future::poll_fn, task::Poll};
 use theta_groups::{Scalar as _, Secret};
 use theta_rounds::Bug;
 
-use super::{BlackBox, Cell, Element, Scalar, Shared};
+use super::{BlackBox, Cell, Element, Reserve, Scalar, Shared};
 use crate::Stop;
 
 /// A black box whose products are one local multiplication and one exchange, so that inner products cost one, too.
 pub(crate) trait Products: BlackBox {
+    /// Random values that were drawn in advance.
+    fn reserve(&self) -> &Reserve<Self>;
+
+    /// Random values to mask a factor, and more that are not. Where it can be known afterwards who dealt what of the masks, that goes on record.
+    fn random_for_masks(
+        &self,
+        masks: usize,
+        more: usize,
+    ) -> impl Future<Output = Result<(Shared<Self>, Shared<Self>), Stop>> + Send {
+        async move { Ok(self.random(masks + more).await?.split(masks)) }
+    }
+
     /// This party's part of a product. The parts of all parties, weighted as `reduce` does, add up to it.
     fn local(a: &Self::Cell, b: &Self::Cell) -> Scalar<Self>;
 
@@ -131,14 +143,20 @@ pub(super) fn parts_of<B: Products>(a: &Shared<B>, b: &Shared<B>) -> Secret<Vec<
 /// Blocks into which a list is folded at each step.
 pub(super) const FOLD: usize = 8;
 
+/// How many random values it takes to verify so many products: a coin for the weights and one for each step, and the two masks of the last one.
+pub(super) fn drawn_to_verify(products: usize) -> usize {
+    let steps = core::iter::successors(Some(products), |left| (*left > FOLD).then(|| left.div_ceil(FOLD)));
+    steps.count() + 3
+}
+
 /// A public random number, which nobody can know before all honest parties have received whatever was sent before.
 ///
 /// Messages take as long as the adversary likes: it may keep a message back from one honest party while another goes on.
 /// So nobody shows a share of the coin before it has heard from all that they are here, and nobody says so before it has its
-/// share of the coin: the dealing, the barrier and the opening are rounds of their own. (If the dealing shared the barrier's
+/// share of the coin: the barrier and the opening are rounds of their own, and the dealing is in an earlier one. (If the dealing shared the barrier's
 /// round, a dealer could keep its share back from one party, see the other shares, and then choose the coin.)
 pub(crate) async fn coin<B: Products>(black_box: &B) -> Result<Scalar<B>, Stop> {
-    let drawn = black_box.random(1).await?;
+    let drawn = black_box.reserve().take(black_box, 1).await?;
     black_box.party().everybody_is_here().await?;
     let drawn = black_box.open_now(&drawn).await?;
     drawn.first().copied().ok_or(Stop::Bug(Bug("a coin without a side")))
@@ -295,7 +313,7 @@ async fn finish<B: Products>(
     ys: Secret<Vec<B::Cell>>,
     z: B::Cell,
 ) -> Result<(), Stop> {
-    let masks = black_box.random(2).await?;
+    let masks = black_box.reserve().take(black_box, 2).await?;
     let [mask_x, mask_y] = masks.cells()[..] else { return Err(Stop::Bug(Bug("masks are missing"))) };
     let with = |mask: B::Cell, list: &Secret<Vec<B::Cell>>| {
         Secret::new([mask].iter().chain(list.expose()).copied().collect::<Vec<_>>())

@@ -152,7 +152,7 @@ struct Rest<G: Group> {
 
 /// This party's summand of x, and the rest.
 fn summand<G: Curve>(party: &Party, setting: Presigning<G>) -> Result<(Secret<G::Scalar>, Rest<G>), Stop> {
-    let Presigning { holders, epoch, public_key, share, session, count, digest, owner } = setting;
+    let Presigning { holders, epoch, public_key, share, session, count, digest, owner, .. } = setting;
     if owner.is_some_and(|owner| !holders.contains(&owner)) {
         return Err(Stop::Input("the owner is no holder of the program"));
     }

@@ -5,7 +5,7 @@ use theta_names::Epoch;
 use theta_sharing::Threshold;
 
 use super::curve::Curve;
-use crate::{BlackBox, Shared, Stop};
+use crate::{BlackBox, Element, Shared, Stop};
 
 /// One party's share of a signing key, in one epoch.
 ///
@@ -14,6 +14,8 @@ use crate::{BlackBox, Shared, Stop};
 #[derive(Debug)]
 pub struct KeyShare<B: BlackBox> {
     pub(super) secret: Shared<B>,
+    /// G times each party's share, by position, if that is known.
+    pub(super) points: Vec<Element<B>>,
     /// X once more, with a table of its multiples after it was used a few times.
     pub(super) fixed: FixedBase<B::Group>,
     pub(super) identity: KeyIdentity<B::Group>,
@@ -62,7 +64,12 @@ impl Sharing {
 impl<B: BlackBox> KeyShare<B> {
     /// A share of the key with this identity.
     pub(super) const fn of(secret: Shared<B>, identity: KeyIdentity<B::Group>) -> Self {
-        Self { secret, fixed: FixedBase::new(identity.public), identity }
+        Self { secret, points: Vec::new(), fixed: FixedBase::new(identity.public), identity }
+    }
+
+    /// The same, where G times each party's share is known.
+    pub(super) fn with_points(self, points: Vec<Element<B>>) -> Self {
+        Self { points, ..self }
     }
 
     /// The public key X.

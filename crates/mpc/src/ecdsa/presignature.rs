@@ -39,6 +39,8 @@ pub struct Presigning<G: Group> {
     pub public_key: G::Element,
     /// This party's share of x, at its own index.
     pub share: Secret<G::Scalar>,
+    /// G times each holder's share of x, by position; with an honest majority and active security whoever shows a false share of the masked key is found by them.
+    pub points: Vec<G::Element>,
     /// What distinguishes this run from all others.
     pub session: [u8; 32],
     /// How many presignatures to make.
@@ -169,11 +171,11 @@ pub async fn presign_passive<G: Curve>(party: Party, setting: Presigning<G>) -> 
 
 /// On Shamir's sharing, among holders that mean the same.
 async fn presign_with<G: Curve, M: Security>(party: &Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
-    let Presigning { holders, epoch, public_key, share, session, count, digest, owner } = setting;
+    let Presigning { holders, epoch, public_key, share, points, session, count, digest, owner } = setting;
     let black_box = Shamir::<G, M>::at(party, holders.clone()).await?;
     let sharing = Sharing::of(&black_box, epoch);
     let identity = KeyIdentity { public: public_key, sharing };
-    let key = KeyShare::of(Shared::from_cells([[*share.expose()]]), identity);
+    let key = KeyShare::of(Shared::from_cells([[*share.expose()]]), identity).with_points(points);
     drop(share);
     let now = digest.map(|digest| Message { digest, session });
     let (first, tuples) = tuples(&black_box, &key, count, now).await?;

@@ -91,9 +91,9 @@ where
     }
     let batch = batch::<B>(&nonces, &key.identity);
     black_box.confirm(batch).await?;
-    let (inverses, elements, products) = nonces.inverses.times(black_box, &key.secret).await?;
-    // What is public here is checked; all must have come so far without noticing anything false.
-    black_box.confirm(batch).await?;
+    // What is public here is checked, and all must have come to its end without noticing anything false.
+    let factor = (&key.secret, &key.points[..]);
+    let (inverses, elements, products) = nonces.inverses.times(black_box, factor, batch).await?;
     let tuple = |(i, element): (usize, <B::Group as Group>::Element)| Tuple {
         element,
         inverse: inverses.at(i),

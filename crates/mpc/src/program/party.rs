@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) building: Building,
     pub(super) lost: Vec<bool>,
     pub(super) blames: Vec<(usize, Misbehaviour)>,
+    /// Pairs of which one has lied, and it is not known which.
+    pub(super) disputes: Vec<[usize; 2]>,
     /// What each peer may have sent without waiting for this party.
     ahead: Vec<Ahead>,
     /// The last round in which all met, and the bytes of a party that [`Party::keep_together`] has been told of since then.
@@ -53,6 +55,9 @@ pub(super) struct State {
     /// so nothing may be sent after that round.
     pub(super) ragged: Option<u16>,
 }
+
+/// The first round of a branch: programs have fewer before.
+const BRANCH: u16 = 1 << 15;
 
 /// For so many rounds all go on without having met.
 const MOST_ROUNDS_APART: u16 = 16;
@@ -135,6 +140,7 @@ impl Party {
             building: Building::new(n),
             lost: vec![false; n],
             blames: Vec::new(),
+            disputes: Vec::new(),
             ahead: vec![Ahead::default(); n],
             met: (0, 0),
             dealt: 0,
@@ -335,6 +341,29 @@ impl Party {
     /// Blames a party, which is excluded.
     pub fn blame(&self, position: usize, misbehaviour: Misbehaviour) {
         self.state().blames.push((position, misbehaviour));
+    }
+
+    /// Goes on with rounds of their own, which other parties may not take: liars may have told only some that there is a reason. Whoever does not come along sends
+    /// and expects the rounds that follow, and neither side takes the other's messages for false ones.
+    pub(crate) fn branch_off(&self) -> Result<(), Stop> {
+        let mut state = self.state();
+        if state.building.used || state.round >= BRANCH {
+            return Err(Stop::Bug(Bug("a program that branches off in the middle of a round, or twice")));
+        }
+        state.round = BRANCH - 1;
+        Ok(())
+    }
+
+    /// Notes that one of two parties has lied.
+    pub(crate) fn dispute(&self, one: usize, other: usize) {
+        self.state().disputes.push([one, other]);
+    }
+
+    /// Pairs of parties, by position, of which one has lied, and this party cannot know which: with at most t liars, who is in many of them with different
+    /// others is one.
+    #[must_use]
+    pub fn disputes(&self) -> Vec<[usize; 2]> {
+        self.state().disputes.clone()
     }
 
     /// The party at a position, as `theta-rounds` names it.

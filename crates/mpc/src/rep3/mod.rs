@@ -19,7 +19,7 @@ use theta_names::ShareIndex;
 
 use crate::{
     Active, BlackBox, Element, Inverses, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
-    blackbox::{self, Products, Unverified, encode, open_sums},
+    blackbox::{self, Products, Reserve, Unverified, encode, open_sums},
 };
 use streams::Streams;
 
@@ -33,6 +33,7 @@ pub struct Rep3<G: Group, M: Security> {
     party: Party,
     streams: Mutex<Option<Streams>>,
     unverified: Unverified<Self>,
+    reserve: Reserve<Self>,
     security: PhantomData<M>,
     group: PhantomData<G>,
 }
@@ -60,6 +61,7 @@ impl<G: Group, M: Security> Rep3<G, M> {
             party: party.clone(),
             streams: Mutex::new(None),
             unverified: Unverified::default(),
+            reserve: Reserve::default(),
             security: PhantomData,
             group: PhantomData,
         })
@@ -142,6 +144,10 @@ impl<G: Group, M: Security> Rep3<G, M> {
 }
 
 impl<G: Group, M: Security> Products for Rep3<G, M> {
+    fn reserve(&self) -> &Reserve<Self> {
+        &self.reserve
+    }
+
     /// Araki et al., section 2.2, step 1, without the randomness.
     fn local([a, b]: &Self::Cell, [c, d]: &Self::Cell) -> G::Scalar {
         *a * (*c + *d) + *b * *c

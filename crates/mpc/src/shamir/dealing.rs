@@ -15,6 +15,7 @@ use theta_groups::{Group, Scalar as _, Secret, SecretRng};
 use super::{
     Shamir,
     interpolation::{Dealing, combine},
+    masked::Record,
 };
 use crate::{
     Party, Scalar, Security, Shared, Stop,
@@ -56,7 +57,12 @@ impl Streams {
 pub(super) struct Dealt<S: theta_groups::Scalar> {
     out: Vec<Vec<u8>>,
     own: Secret<Vec<S>>,
+    /// Of the first polynomials, as many as go on record, what the dealer chose.
+    chosen: Secret<Vec<S>>,
 }
+
+/// A party's shares of what each dealer dealt.
+type ByDealer<S> = Vec<Secret<Vec<S>>>;
 
 impl<G: Group, M: Security> Shamir<G, M> {
     fn has_streams(&self) -> Result<(), Stop> {
@@ -64,8 +70,13 @@ impl<G: Group, M: Security> Shamir<G, M> {
         if streams.dealt.is_empty() { Err(Stop::Input("this black box was made for openings only")) } else { Ok(()) }
     }
 
-    /// Deals one polynomial for each secret.
-    fn deal(&self, dealing: &Dealing<G::Scalar>, secrets: &Secret<Vec<G::Scalar>>) -> Dealt<G::Scalar> {
+    /// Deals one polynomial for each secret; so many go on record.
+    fn deal(
+        &self,
+        dealing: &Dealing<G::Scalar>,
+        secrets: &Secret<Vec<G::Scalar>>,
+        recorded: usize,
+    ) -> Dealt<G::Scalar> {
         let party = &self.party;
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let count = secrets.expose().len();
@@ -77,10 +88,14 @@ impl<G: Group, M: Security> Shamir<G, M> {
         }
         let mut own = Secret::new(Vec::with_capacity(count));
         let mut known = Secret::new(vec![G::Scalar::ZERO; dealing.degree + 1]);
-        for secret in secrets.expose() {
+        let mut chosen = Secret::new(Vec::with_capacity(recorded * (dealing.degree + 1)));
+        for (number, secret) in secrets.expose().iter().enumerate() {
             for (places, value) in known.expose_mut().iter_mut().enumerate() {
                 let stream = streams.dealt.get_mut(party.after(places));
                 *value = if places == 0 { *secret } else { stream.map_or(G::Scalar::ZERO, G::Scalar::random) };
+            }
+            if number < recorded {
+                chosen.expose_mut().extend_from_slice(known.expose());
             }
             for (position, coefficients) in &dealing.computed {
                 let share = combine(coefficients, known.expose().iter().copied());
@@ -91,7 +106,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
                 }
             }
         }
-        Dealt { out, own }
+        Dealt { out, own, chosen }
     }
 
     /// How many bytes of `count` polynomials of each dealer have to come by message.
@@ -124,18 +139,24 @@ impl<G: Group, M: Security> Shamir<G, M> {
         &self,
         dealings: &[&Dealing<G::Scalar>],
         count: usize,
-    ) -> Result<Vec<Vec<Secret<Vec<G::Scalar>>>>, Stop> {
-        let mut secrets = zeros(count);
-        self.party.draw(|rng| secrets.expose_mut().iter_mut().for_each(|secret| *secret = G::Scalar::random(rng)));
-        self.deal_secrets(dealings, &secrets).await
+    ) -> Result<Vec<ByDealer<G::Scalar>>, Stop> {
+        Ok(self.deal_secrets(dealings, &self.draw(count), 0).await?.0)
     }
 
-    /// The same with secrets that it has.
+    /// Numbers that nobody else knows.
+    fn draw(&self, count: usize) -> Secret<Vec<G::Scalar>> {
+        let mut secrets = zeros(count);
+        self.party.draw(|rng| secrets.expose_mut().iter_mut().for_each(|secret| *secret = G::Scalar::random(rng)));
+        secrets
+    }
+
+    /// The same with secrets that it has. Returns what this party chose for the first polynomials of the first degree, too, as many as go on record.
     async fn deal_secrets(
         &self,
         dealings: &[&Dealing<G::Scalar>],
         secrets: &Secret<Vec<G::Scalar>>,
-    ) -> Result<Vec<Vec<Secret<Vec<G::Scalar>>>>, Stop> {
+        mut recorded: usize,
+    ) -> Result<(Vec<ByDealer<G::Scalar>>, Secret<Vec<G::Scalar>>), Stop> {
         let (n, count) = (self.party.n(), secrets.expose().len());
         self.has_streams()?;
         let travel = dealings.iter().filter(|dealing| dealing.degree + 1 != n).count();
@@ -144,8 +165,13 @@ impl<G: Group, M: Security> Shamir<G, M> {
         }
         self.party.note_dealing();
         let mut waits = Vec::new();
+        let mut on_record = Secret::new(Vec::new());
         for dealing in dealings {
-            let Dealt { out, own } = self.deal(dealing, secrets);
+            let Dealt { out, own, chosen } = self.deal(dealing, secrets, recorded);
+            if recorded > 0 {
+                on_record = chosen;
+                recorded = 0;
+            }
             let derived: Vec<_> = (0..n).map(|dealer| self.derive(dealing, dealer, count)).collect();
             // Both degrees travel in the same messages. Where all follow from seeds, nothing travels, and no round passes.
             let wait = if dealing.degree + 1 == n {
@@ -172,7 +198,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
             }
             all.push(by_dealer);
         }
-        Ok(all)
+        Ok((all, on_record))
     }
 
     /// Extracts sharings that nobody knows: n - t for each polynomial of all dealers.
@@ -197,6 +223,27 @@ impl<G: Group, M: Security> Shamir<G, M> {
         Ok(self.extract(all.first().map_or(&[], Vec::as_slice), batches, count))
     }
 
+    /// Random sharings of degree t, the first of which go on record as they were dealt. Nothing else comes from the polynomials of those: what does, is not
+    /// used.
+    pub(super) async fn deal_on_record(&self, count: usize, more: usize) -> Result<(Shared<Self>, Shared<Self>), Stop> {
+        let recorded = self.batches(count);
+        let rows = self.coefficients.vandermonde.len();
+        let batches = recorded + self.batches(more);
+        let dealt = self.deal_secrets(&[&self.coefficients.single], &self.draw(batches), recorded).await?;
+        let (mut all, chosen) = dealt;
+        let by_dealer = all.pop().unwrap_or_default();
+        let extracted = self.extract(&by_dealer, batches, batches * rows);
+        let received = by_dealer.iter().map(|shares| {
+            let mut kept = Secret::new(Vec::with_capacity(recorded));
+            kept.expose_mut().extend(shares.expose().iter().take(recorded));
+            kept
+        });
+        let record = Record { count, chosen, received: received.collect() };
+        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
+        let first = extracted.part(0..count);
+        Ok((first, extracted.part(recorded * rows..recorded * rows + more)))
+    }
+
     /// Random sharings of degree t, and of degree 2t of the same values.
     pub(super) async fn deal_doubles(&self, count: usize) -> Result<(Shared<Self>, Shared<Self>), Stop> {
         let batches = self.batches(count);
@@ -208,7 +255,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
     /// Random sharings of zero, of degree 2t.
     pub(super) async fn deal_zeros(&self, count: usize) -> Result<Shared<Self>, Stop> {
         let batches = self.batches(count);
-        let all = self.deal_secrets(&[&self.coefficients.double], &zeros(batches)).await?;
+        let (all, _) = self.deal_secrets(&[&self.coefficients.double], &zeros(batches), 0).await?;
         Ok(self.extract(all.first().map_or(&[], Vec::as_slice), batches, count))
     }
 
@@ -226,7 +273,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
         self.party.check_input(dealer, count, values.map(|values| values.expose().len()))?;
         match values {
             Some(values) => {
-                let Dealt { out, own } = self.deal(dealing, values);
+                let Dealt { out, own, .. } = self.deal(dealing, values, 0);
                 self.party.exchange(&out, &vec![0; self.party.n()])?.await?;
                 Ok(Shared::from_cells(own.expose().iter().map(|share| [*share])))
             }

@@ -2,26 +2,29 @@
 //! security (parties that lie are noticed) for n = 2t + 1.
 
 mod dealing;
+mod findings;
 mod interpolation;
+mod masked;
 mod opening;
 mod product;
 #[cfg(test)]
 mod zeros;
 
 use core::marker::PhantomData;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use theta_groups::{Group, Secret};
 use theta_names::ShareIndex;
 
 use crate::{
     Active, BlackBox, Element, Inverses, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
-    blackbox::{self, Products, Unverified},
+    blackbox::{self, Products, Reserve, Unverified},
 };
 pub(crate) use opening::Subsets;
 
 use dealing::Streams;
 use interpolation::Coefficients;
+use masked::{Factor, Record};
 
 /// The most parties. [`BlackBox::open_recognised`] may try all sets of t + 1 shares with the own one among them
 /// against liars: 3,432 with 15 parties.
@@ -34,7 +37,10 @@ pub struct Shamir<G: Group, M: Security> {
     points: Vec<ShareIndex>,
     coefficients: Coefficients<G::Scalar>,
     streams: Mutex<Streams>,
+    /// The masks of a factor, as they were dealt.
+    record: Mutex<Option<Record<G::Scalar>>>,
     unverified: Unverified<Self>,
+    reserve: Reserve<Self>,
     security: PhantomData<M>,
 }
 
@@ -83,7 +89,9 @@ impl<G: Group, M: Security> Shamir<G, M> {
             points,
             coefficients: Coefficients::new(party.position(), &numbers, t),
             streams: Mutex::new(Streams::default()),
+            record: Mutex::new(None),
             unverified: Unverified::default(),
+            reserve: Reserve::default(),
             security: PhantomData,
         })
     }
@@ -95,12 +103,20 @@ impl<G: Group, M: Security> Shamir<G, M> {
 }
 
 impl<G: Group, M: Security> Products for Shamir<G, M> {
+    fn reserve(&self) -> &Reserve<Self> {
+        &self.reserve
+    }
+
     fn local([a]: &Self::Cell, [b]: &Self::Cell) -> G::Scalar {
         *a * *b
     }
 
     async fn reduce(&self, parts: &Secret<Vec<G::Scalar>>) -> Result<Shared<Self>, Stop> {
         self.reduce_degree(parts).await
+    }
+
+    async fn random_for_masks(&self, masks: usize, more: usize) -> Result<(Shared<Self>, Shared<Self>), Stop> {
+        self.deal_on_record(masks, more).await
     }
 
     async fn open_parts(&self, parts: &Secret<Vec<G::Scalar>>) -> Result<Vec<G::Scalar>, Stop> {
@@ -150,6 +166,24 @@ impl<G: Group, M: Security> BlackBox for Shamir<G, M> {
     async fn open(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
         blackbox::prepare_opening(self).await?;
         self.open_now(values).await
+    }
+
+    async fn open_masked(
+        &self,
+        values: &Shared<Self>,
+        points: &[Element<Self>],
+        digest: [u8; 32],
+    ) -> Result<Vec<Scalar<Self>>, Stop> {
+        let record = self.record.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // One of other values says nothing of these.
+        let fits = |record: &Record<G::Scalar>| record.count == values.len() && points.len() == self.party.n();
+        match record.filter(|record| M::ACTIVE && fits(record)) {
+            Some(record) => {
+                blackbox::prepare_opening(self).await?;
+                self.open_on_record(values, &Factor { points, digest }, record).await
+            }
+            None => blackbox::open_masked(self, values, digest).await,
+        }
     }
 
     async fn open_points(&self, points: &SharedPoints<Self>) -> Result<Vec<Element<Self>>, Stop> {

@@ -8,10 +8,11 @@ use aws_lc_rs::signature::{self, UnparsedPublicKey};
 use sha2::{Digest, Sha256};
 use theta_groups::{Group, P256, Secp256k1};
 use theta_mpc::ecdsa::{Curve, KeyShare, Request, Signature, Tuple, bind, generate, prepare_nonces, sign};
+use theta_mpc::{ActiveRep3, ActiveShamir};
 use theta_names::Epoch;
 use theta_rounds::Abort;
 
-use crate::group::{GroupOf, Made, same, with_each};
+use crate::group::{GroupOf, Made, Recorder, Sent, same, with_each};
 
 /// One party's key share and tuples.
 pub(crate) type Material<B> = (Arc<KeyShare<B>>, Vec<Tuple<B>>);
@@ -108,6 +109,30 @@ fn check_with_openssl<G: Checked>(public_key: &[u8], message: &[u8], signature: 
     let arguments = ["dgst", "-sha256", "-keyform", "DER", "-verify", "key", "-signature", "signature", "message"];
     let output = Command::new("openssl").args(arguments).current_dir(folder.path()).output().expect("openssl");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Products with the key are prepared with the nonces, so that what depends on the key is one opening, between two comparisons.
+fn few_rounds_depend_on_the_key<B: Made<Group = P256>>(n: u16, t: u16, before: u16) {
+    let rounds = |binds: bool| {
+        let sent = Sent::default();
+        let report = GroupOf::new(n, t).liar(1, Recorder(sent.clone())).run(same(move |party| async move {
+            let black_box = B::make(&party).await?;
+            let key = generate(&black_box, Epoch::FIRST).await?;
+            let nonces = prepare_nonces(&black_box, Epoch::FIRST, 33).await?;
+            if binds { bind(&black_box, nonces, &key).await.map(|tuples| tuples.len()) } else { Ok(33) }
+        }));
+        assert_eq!(report.agreed(|made| *made), Ok(33));
+        let rounds = sent.lock().unwrap().iter().map(|(_, round, _)| *round).max();
+        rounds.unwrap()
+    };
+    assert_eq!([rounds(false), rounds(true)], [before, before + 3]);
+}
+
+#[test]
+fn what_depends_on_the_key_is_opened_in_three_rounds() {
+    few_rounds_depend_on_the_key::<ActiveShamir<P256>>(3, 1, 35);
+    few_rounds_depend_on_the_key::<ActiveShamir<P256>>(5, 2, 35);
+    few_rounds_depend_on_the_key::<ActiveRep3<P256>>(3, 1, 26);
 }
 
 fn others_verify<B: Made<Group: Checked>>(n: u16, t: u16) {

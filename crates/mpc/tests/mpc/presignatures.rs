@@ -99,7 +99,8 @@ impl<G: Curve> Dealt<G> {
             Box::new(move |party: Party| async move {
                 let share = Secret::new(share);
                 let (epoch, session, count) = (Epoch::FIRST, [9; 32], 2);
-                let setting = Presigning { holders, epoch, public_key, share, session, count, digest, owner };
+                let setting =
+                    Presigning { holders, epoch, public_key, share, points: Vec::new(), session, count, digest, owner };
                 presign_dishonest::<G>(party, setting, &SetUps::default()).await
             })
         })
@@ -120,7 +121,17 @@ impl<G: Curve> Dealt<G> {
             Box::new(move |party: Party| async move {
                 let (epoch, session, count, digest) = (Epoch::FIRST, [9; 32], 4, Some(digest(b"now")));
                 let share = Secret::new(share);
-                let setting = Presigning { holders, epoch, public_key, share, session, count, digest, owner: None };
+                let setting = Presigning {
+                    holders,
+                    epoch,
+                    public_key,
+                    share,
+                    points: Vec::new(),
+                    session,
+                    count,
+                    digest,
+                    owner: None,
+                };
                 match kind {
                     Kind::Shamir => presign_passive::<G>(party, setting).await,
                     Kind::MaliciousShamir => presign::<G>(party, setting).await,
@@ -152,7 +163,8 @@ impl<G: Curve> Dealt<G> {
             Box::new(move |party: Party| async move {
                 let share = Secret::new(share);
                 let (epoch, session) = (Epoch::FIRST, [9; 32]);
-                let setting = Presigning { holders, epoch, public_key, share, session, count, digest, owner };
+                let setting =
+                    Presigning { holders, epoch, public_key, share, points: Vec::new(), session, count, digest, owner };
                 presign::<G>(party, setting).await
             })
         })

@@ -265,7 +265,9 @@ impl<C: StockCurve> Setting<C> {
 
     /// What the program of an attempt does at this party.
     pub(super) fn presigning(&self, attempt: u16, holders: Vec<ShareIndex>, count: u16) -> Presigning<C::Group> {
+        let point = |holder: &ShareIndex| self.public.verification_key(*holder).map(|key| *key.element());
         Presigning {
+            points: holders.iter().filter_map(point).collect(),
             holders,
             epoch: self.epoch,
             public_key: *self.public.public_key(),

@@ -232,7 +232,7 @@ fn a_restarted_holder_that_sends_many_messages_contradicts_nobody() {
     }
 }
 
-/// Delivers all that a group sends, one message after the other; a party starts anew when it has sent 60 messages. Its two lives have these seeds.
+/// Delivers all that a group sends, one message after the other; a party starts anew when it has sent 30 messages. Its two lives have these seeds.
 fn live_twice(group: &Group, twice: u16, seeds: [u64; 2]) {
     let mut rngs: Vec<ChaCha8Rng> = (1..=3_u64).map(|number| ChaCha8Rng::seed_from_u64(number << 32)).collect();
     let place = usize::from(twice) - 1;
@@ -257,7 +257,7 @@ fn live_twice(group: &Group, twice: u16, seeds: [u64; 2]) {
                 _ => {}
             }
         }
-        if sent >= 60 && lives == 1 {
+        if sent >= 30 && lives == 1 {
             lives = 2;
             machines[place] = group.restarted(twice, b"m");
             rngs[place] = ChaCha8Rng::seed_from_u64(seeds[1]);
