@@ -22,7 +22,10 @@ mod shamir;
 pub use blackbox::{BlackBox, Cell, Element, Inverses, Scalar, Shared, SharedPoints, Triples};
 pub use mascot::{Check, Mascot, MascotMinus, MascotOf, MascotSetUps, Outcome, Sacrifice};
 pub use pairs::{Cheats, SetUpRoom, SetUps};
-pub use program::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, Party, Program, RoundMessage, Stop, all, both};
+pub use program::{
+    Exchange, Gather, Heard, LONGEST_MESSAGE, MOST_ROUNDS, Misbehaviour, Party, Program, Recording, RoundMessage, Stop,
+    View, all, both,
+};
 pub use rep3::{ActiveRep3, PassiveRep3, Rep3};
 pub use security::{Active, Passive, Security};
 pub use semi_ot::{SemiOt, SemiOtSetUps};

@@ -3,6 +3,7 @@
 
 mod curve;
 mod dishonest;
+mod disputes;
 mod key;
 mod nonces;
 mod presignature;
@@ -15,6 +16,7 @@ mod tests;
 
 pub use curve::Curve;
 pub use dishonest::{ROUNDS_TO_MEET, SetUps, presign_dishonest, presign_semi_ot};
+pub use disputes::{Dispute, disputes};
 pub use key::{KeyShare, generate};
 pub use nonces::{Nonces, prepare_nonces};
 pub(crate) use presignature::MEANT_APART;

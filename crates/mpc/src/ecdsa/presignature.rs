@@ -8,7 +8,7 @@
 use core::fmt;
 
 use rand_core::Rng;
-use theta_groups::{Group, Secret, Transcript};
+use theta_groups::{Group, Scalar as _, Secret, Transcript};
 use theta_names::{Epoch, ShareIndex};
 
 use super::{
@@ -49,6 +49,15 @@ pub struct Presigning<G: Group> {
     pub digest: Option<[u8; 32]>,
     /// The holder that says of all of them what they sign, and is a signer of each; `None`: holders take turns.
     pub owner: Option<ShareIndex>,
+}
+
+impl<G: Group> Presigning<G> {
+    /// What all know of it, with a share of nothing: up to the program's [border](Party::border) no share is used.
+    pub(super) fn without_share(&self) -> Self {
+        let Self { epoch, public_key, session, count, digest, owner, .. } = *self;
+        let share = Secret::new(G::Scalar::ZERO);
+        Self { holders: self.holders.clone(), epoch, public_key, share, session, count, digest, owner }
+    }
 }
 
 /// What a batch gave.
@@ -147,6 +156,8 @@ impl<G: Curve> fmt::Debug for Presignature<G> {
 ///
 /// First all compare what they mean to do; before that nothing leaves that depends on a secret. Signing comes last, and goes on
 /// without t of them and against their lies ([`sign`]); here its caller's agreement is the comparison.
+///
+/// Its [border](Party::border) is where the share of x is used for the first time: see [`disputes`](super::disputes).
 ///
 /// # Errors
 /// [`Stop`]; [`Stop::Cheated`] if not all mean the same.

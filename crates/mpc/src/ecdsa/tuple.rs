@@ -91,6 +91,7 @@ where
     }
     let batch = batch::<B>(&nonces, &key.identity);
     black_box.confirm(batch).await?;
+    black_box.party().border()?;
     // What is public here is checked, and all must have come to its end without noticing anything false.
     let factor = (&key.secret, &key.points[..]);
     let (inverses, elements, products) = nonces.inverses.times(black_box, factor, batch).await?;

@@ -9,7 +9,7 @@ use core::{
 };
 
 use rand_core::CryptoRng;
-use theta_groups::{Secret, SecretRng};
+use theta_groups::Secret;
 use theta_names::ShareIndex;
 use theta_rounds::{Abort, Blames, Bug, Malformed, Outgoing, PartyId, Recipient, Round, RoundProtocol, Slot};
 use theta_sharing::Threshold;
@@ -51,6 +51,10 @@ impl<O: Send + 'static> Program<O> {
     {
         let party = Party::new(local, threshold)?;
         Ok(Self { party, stage: Stage::Ready(Box::new(|party| Box::pin(begin(party)))) })
+    }
+
+    pub(super) const fn party(&self) -> &Party {
+        &self.party
     }
 
     /// Goes on until the program waits, without a waker: whoever delivers a message polls again.
@@ -132,7 +136,7 @@ impl<O: Send + 'static> RoundProtocol for Program<O> {
             Stage::Ready(begin) => {
                 let mut seed = Secret::new([0; SEED]);
                 rng.fill_bytes(seed.expose_mut());
-                self.party.state().rng = SecretRng::new(&seed);
+                self.party.state().begin(seed);
                 Stage::Running(begin(self.party.clone()))
             }
             other => other,

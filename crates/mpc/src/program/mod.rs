@@ -16,6 +16,7 @@ mod machine;
 mod message;
 mod party;
 mod stop;
+mod view;
 
 #[cfg(test)]
 pub(crate) use among::{among, among_with};
@@ -25,6 +26,8 @@ pub use machine::Program;
 pub use message::{LONGEST_MESSAGE, RoundMessage};
 pub use party::Party;
 pub use stop::{Misbehaviour, Stop};
+pub(crate) use view::rehearse;
+pub use view::{Heard, MOST_ROUNDS, Recording, View};
 
 /// Bytes of a seed of secrets.
 pub(crate) const SEED: usize = 32;

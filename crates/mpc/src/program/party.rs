@@ -11,7 +11,7 @@ use theta_names::ShareIndex;
 use theta_rounds::{Bug, EARLY_BYTES, EARLY_MESSAGES, PartyId};
 use theta_sharing::Threshold;
 
-use super::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, SEED, Stop};
+use super::{Exchange, Gather, LONGEST_MESSAGE, Misbehaviour, SEED, Stop, view::Record};
 use theta_groups::{Secret, SecretRng};
 
 /// What a round sends and expects, by position of the peer.
@@ -54,6 +54,10 @@ pub(super) struct State {
     /// The round that a part of the program may leave before it is complete. Other parties may not do so at the same point,
     /// so nothing may be sent after that round.
     pub(super) ragged: Option<u16>,
+    /// What is kept of the program, if anything is.
+    pub(super) record: Option<Record>,
+    /// Whether the program has come to its border, if it has one.
+    pub(super) is_past_border: bool,
 }
 
 /// The first round of a branch: programs have fewer before.
@@ -74,6 +78,14 @@ struct Ahead {
 }
 
 impl State {
+    /// All randomness follows from a seed: this one, unless the program is done again from another.
+    pub(super) fn begin(&mut self, drawn: Secret<[u8; SEED]>) {
+        self.rng = match &mut self.record {
+            Some(record) => SecretRng::new(record.begin(drawn)),
+            None => SecretRng::new(&drawn),
+        };
+    }
+
     /// Whether a peer's message of the current round is missing and may still come.
     pub(super) fn awaits(&self, position: usize) -> bool {
         let expected = self.expected.get(position).is_some_and(|expected| *expected > 0);
@@ -101,6 +113,9 @@ impl State {
 
     /// Begins the round that was collected, and returns its messages.
     pub(super) fn next_round(&mut self) -> Result<Vec<Vec<u8>>, Bug> {
+        if self.round > 0 && self.record.as_mut().is_some_and(|record| !record.note(&self.inbox)) {
+            self.record = None;
+        }
         self.round = self.round.checked_add(1).ok_or(Bug("a program of too many rounds"))?;
         let n = self.inbox.len();
         let Building { out, expected, .. } = mem::replace(&mut self.building, Building::new(n));
@@ -146,6 +161,8 @@ impl Party {
             dealt: 0,
             settled: 0,
             ragged: None,
+            record: None,
+            is_past_border: false,
         };
         Ok(Self { local: local.position(), threshold, state: Arc::new(Mutex::new(state)) })
     }

@@ -19,3 +19,4 @@ mod held_back;
 mod presignatures;
 mod program;
 mod stock;
+mod views;
