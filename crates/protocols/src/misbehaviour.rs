@@ -39,9 +39,15 @@ pub enum Misbehaviour {
     /// The program's own reasons.
     #[error("{0}")]
     Program(theta_mpc::Misbehaviour),
-    /// It is in so many sets of signers whose shares made no signature that, with at most t liars, it must be one of them: no message shows it, but no t
+    /// All holders of a program that failed have shown what they know of it, and this one has said or heard there what it cannot have by its own account; or it
+    /// says that a check failed where none did.
+    #[error("a round of a program that is not what its own account of it makes")]
+    FalseRound,
+    /// It is in so many sets of signers whose shares made no signature, and of holders whose accounts of a program differ, that, with at most t liars, it must be one of them: no message shows it, but no t
     /// others are in all of these sets.
-    #[error("false shares: so many signatures failed with it that others alone cannot be the cause")]
+    #[error(
+        "false shares or rounds: so many signatures and programs failed with it that others alone cannot be the cause"
+    )]
     Eliminated,
     /// More messages of a kind than an honest party sends, however often it restarts.
     #[error("more messages than an honest party sends")]
@@ -61,6 +67,7 @@ impl Evidence for Misbehaviour {
             Self::InvalidProgram => "invalid_program",
             Self::MalformedRound => "malformed_message",
             Self::Program(misbehaviour) => misbehaviour.name(),
+            Self::FalseRound => "false_round",
             Self::Eliminated => "false_shares",
             Self::TooMany => "too_many_messages",
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use theta_rounds::PartyId;
 
-use crate::ecdsa::{self, Elimination, Presignatures, Quarantine, SetUps};
+use crate::ecdsa::{self, Elimination, Presignatures, Quarantine, Rehearsals, SetUps};
 use crate::frost::{self, Shelves};
 use crate::{Served, Supply, Used};
 
@@ -24,6 +24,7 @@ struct Kept {
     presignatures: Presignatures,
     set_ups: Arc<SetUps>,
     elimination: Elimination,
+    rehearsals: Rehearsals,
 }
 
 impl fmt::Debug for Stock {
@@ -74,7 +75,7 @@ impl Stock {
         kept.presignatures.quarantine(quarantine)
     }
 
-    /// The shares of all these signers made no signature. Returns who of them, or of those before them, must be a liar for that, if no more than `liars`
+    /// The shares of all these signers made no signature, or these two say different things of a message. Returns who of them, or of those before them, must be a liar for that, if no more than `liars`
     /// parties are, and was not named before.
     pub fn spoiled(&self, local: PartyId, signers: &[PartyId], liars: u16) -> Vec<PartyId> {
         let others = signers.iter().copied().filter(|party| *party != local).collect();
@@ -114,6 +115,12 @@ impl Stock {
     #[must_use]
     pub fn making(&self) -> ecdsa::Making {
         self.kept().presignatures.making()
+    }
+
+    /// How often programs that failed are done again: handed to each machine.
+    #[must_use]
+    pub fn rehearsals(&self) -> Rehearsals {
+        self.kept().rehearsals.clone()
     }
 
     /// How many presignatures wait of which this party says what they sign, counted in the same way.

@@ -13,7 +13,7 @@ use crate::chance::below;
 
 /// The kinds of messages, as in `spec/ecdsa.md`.
 const SHARE: u32 = 1;
-const PROGRAM: u32 = 4;
+const PROGRAM: u32 = 6;
 /// Those above are no slots of instances.
 const LAST_KIND: u32 = u16::MAX as u32;
 /// The bytes before what a program sends: attempt, and round.

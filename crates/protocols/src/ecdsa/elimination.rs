@@ -1,7 +1,7 @@
 //! Who lies, by elimination: masks hide which share of a signature is false, but not that one of its signers' is.
 //!
 //! With at most t liars, one of them is in each set of signers whose shares made no signature. A party without which t others could not be in all of these
-//! sets is one, whatever the others are. That convinces whoever has seen the sets, and nobody else.
+//! sets is one, whatever the others are. Two holders whose accounts of a program that failed differ are such a set, too. That convinces whoever has seen the sets, and nobody else.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use theta_rounds::PartyId;
 const MOST_SETS: usize = 64;
 
 /// Of more liars than this nobody is named: looking for them takes t + 1 to the power of t steps.
-const MOST_LIARS: usize = 3;
+pub(super) const MOST_LIARS: usize = 3;
 
 type Set = BTreeSet<PartyId>;
 

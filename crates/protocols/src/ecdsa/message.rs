@@ -1,17 +1,22 @@
-//! The four messages, by kind.
+//! The messages, by kind.
 //!
 //! A slot's number is a running number of its sender's that starts at a random one, as in [FROST](crate::frost): a party that was
 //! restarted in the middle of an instance sends other messages than before, and nobody takes it for an equivocator. Programs take so many messages
 //! that 16 bits are too few for that. Their kind is a random one of many, too, for each life of a sender; and their numbers run for each receiver.
 
+mod views;
+
 use bytes::Bytes;
 use theta_groups::{Group, Scalar};
+use theta_mpc::View;
 use theta_mpc::ecdsa::Curve;
 use theta_names::codec::{Reader, Writer};
 use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 use theta_sharing::ShareIndex;
 
 use super::Majority;
+pub(super) use views::{GaveUp, Life, UNHEARD};
+use views::{LONGEST_GAVE_UP, LONGEST_VIEW, read_view, write_view};
 
 /// A signer's share of a signature, to all: presignature, R, the share.
 pub const SHARE: u16 = 1;
@@ -19,8 +24,12 @@ pub const SHARE: u16 = 1;
 pub const SIGNATURE: u16 = 2;
 /// From a coordinator to all: how many presignatures are made in this attempt, and by which holders.
 pub const PREPARE: u16 = 3;
+/// To each holder of an attempt's program that has failed: that it is thrown away, attempt first.
+pub const GAVE_UP: u16 = 4;
+/// To each of them when all have said so: what this one knows of the program, attempt first.
+pub const VIEW: u16 = 5;
 /// A message of the program of an attempt: attempt, round, and what the program sends in it. It is the first of these kinds: all above are for the same.
-pub const PROGRAM: u16 = 4;
+pub const PROGRAM: u16 = 6;
 
 /// The longest message of a program, in bytes. With an honest majority, of either security, and as many presignatures as one makes it is some 3,000; with a dishonest one
 /// a round of masked products takes 16,400 for each.
@@ -47,6 +56,8 @@ pub(super) enum Body<G: Group> {
     Share { id: [u8; ID_LEN], element: G::Element, share: G::Scalar },
     Signature(Signed),
     Prepare { attempt: u16, count: u16, holders: Vec<ShareIndex> },
+    GaveUp { attempt: u16, gave_up: GaveUp },
+    View { attempt: u16, view: View },
     Program { attempt: u16, round: u16, payload: Bytes },
 }
 
@@ -80,6 +91,8 @@ pub(super) fn longest<G: Group>(n: u16, majority: Majority, slot: Slot) -> usize
         SHARE => ID_LEN + G::ENCODED_LEN + G::Scalar::ENCODED_LEN,
         SIGNATURE => SIGNATURE_LEN + list,
         PREPARE => 4 + list,
+        GAVE_UP => LONGEST_GAVE_UP,
+        VIEW => LONGEST_VIEW,
         PROGRAM.. => 4 + longest_round(majority),
         _ => 0,
     }
@@ -93,7 +106,7 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
     fn channel(slot: Slot) -> Option<Channel> {
         match slot.kind {
             SHARE | SIGNATURE | PREPARE => Some(Channel::Broadcast),
-            PROGRAM.. => Some(Channel::Private),
+            GAVE_UP | VIEW | PROGRAM.. => Some(Channel::Private),
             _ => None,
         }
     }
@@ -104,6 +117,8 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
             Body::Share { id, element, share } => writer.raw(id).raw(&G::encode(element)).raw(share.encode().as_ref()),
             Body::Signature(signed) => write_indices(writer.raw(&signed.bytes), &signed.signers),
             Body::Prepare { attempt, count, holders } => write_indices(writer.u16(*attempt).u16(*count), holders),
+            Body::GaveUp { attempt, gave_up } => gave_up.write(writer.u16(*attempt)),
+            Body::View { attempt, view } => write_view(writer.u16(*attempt), view),
             Body::Program { attempt, round, payload } => writer.u16(*attempt).u16(*round).raw(payload),
         };
         written.finish().into()
@@ -128,6 +143,14 @@ impl<G: Curve> ProtocolMessage for EcdsaMessage<G> {
                 let (attempt, count) = (fields.u16()?, fields.u16()?);
                 let holders = indices(&mut fields)?;
                 fields.end(Body::Prepare { attempt, count, holders })?
+            }
+            GAVE_UP => {
+                let (attempt, gave_up) = (fields.u16()?, GaveUp::read(&mut fields)?);
+                fields.end(Body::GaveUp { attempt, gave_up })?
+            }
+            VIEW => {
+                let (attempt, view) = (fields.u16()?, read_view(&mut fields)?);
+                fields.end(Body::View { attempt, view })?
             }
             PROGRAM.. => {
                 let (attempt, round) = (fields.u16()?, fields.u16()?);

@@ -34,7 +34,8 @@ use crate::AnyMachine;
 
 pub use curves::AnyPresignature;
 pub(crate) use elimination::Elimination;
-pub use message::{EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE};
+pub use message::{EcdsaMessage, GAVE_UP, PREPARE, PROGRAM, SHARE, SIGNATURE, VIEW};
+pub use protocol::Rehearsals;
 pub use queue::Place;
 pub(crate) use stock::Presignatures;
 pub use stock::{Ask, Cause, Making, Quarantine, Supply, UnderWay, Used};
@@ -104,6 +105,10 @@ pub struct Options {
     pub set_ups: Arc<SetUps>,
     /// What programs that make presignatures are counted by: that of the key's [`Stock`](crate::Stock).
     pub making: Making,
+    /// How often programs that failed a check are done again to see who lied, when all their holders have thrown them away and shown what they know of
+    /// them: that of the key's [`Stock`](crate::Stock). `None`: this party shows nothing, since a picture of its memory from before may be resumed, which does not
+    /// know what has left since.
+    pub rehearsals: Option<Rehearsals>,
 }
 
 impl Default for Options {
@@ -117,6 +122,7 @@ impl Default for Options {
             quarantined: Vec::new(),
             set_ups: Arc::default(),
             making: Making::default(),
+            rehearsals: Some(Rehearsals::default()),
         }
     }
 }

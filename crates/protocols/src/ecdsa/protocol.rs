@@ -2,7 +2,9 @@
 
 mod attempts;
 mod programs;
+mod rehearsals;
 mod signing;
+mod views;
 
 use core::mem;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,11 +18,14 @@ use theta_sharing::ShareIndex;
 use super::collected::Collected;
 use super::curves::StockCurve;
 use super::failures::Failures;
-use super::message::{Body, EcdsaMessage, PREPARE, PROGRAM, SHARE, SIGNATURE, Signed, longest};
+use super::message::{Body, EcdsaMessage, GAVE_UP, PREPARE, PROGRAM, SHARE, SIGNATURE, Signed, VIEW, longest};
 use super::run::{Round, Run};
 use super::setting::Setting;
 use super::stock::{self, Supply};
 use crate::{Misbehaviour, Outcome};
+
+pub use rehearsals::Rehearsals;
+use views::Openings;
 
 type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;
 type ElementOf<C> = <GroupOf<C> as theta_groups::Group>::Element;
@@ -60,6 +65,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     /// The last R that was re-randomised, and what came of it.
     blinded: Option<(ElementOf<C>, Blinded<GroupOf<C>>)>,
     runs: BTreeMap<u16, Run<GroupOf<C>>>,
+    /// Programs that have failed and been thrown away.
+    openings: Openings,
     /// Messages of programs that have not been named yet.
     early: BTreeMap<PartyId, Vec<(u16, Round)>>,
     /// What each coordinator has named.
@@ -118,6 +125,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             collected,
             blinded: None,
             runs: BTreeMap::new(),
+            openings: Openings::default(),
             early: BTreeMap::new(),
             prepared: BTreeMap::new(),
             named: BTreeSet::new(),
@@ -160,6 +168,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             (Body::Share { .. }, _) => (SHARE, &mut self.number),
             (Body::Signature(_), _) => (SIGNATURE, &mut self.number),
             (Body::Prepare { .. }, _) => (PREPARE, &mut self.number),
+            (Body::GaveUp { .. }, _) => (GAVE_UP, &mut self.number),
+            (Body::View { .. }, _) => (VIEW, &mut self.number),
             (Body::Program { .. }, Recipient::Party(party)) => {
                 let rng = self.rng.as_mut();
                 let begin = || rng.map_or(0, |rng| u16::try_from(rng.next_u32() >> 16).unwrap_or(0));
@@ -181,6 +191,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         if !self.is_running() {
             return;
         }
+        self.close_views();
         // What others have named is still taken out, and wiped.
         self.out.retain(|action| !matches!(action, Action::Ask(crate::Ask::Presignatures(stock::Ask::Draw { .. }))));
         self.state = state;
@@ -188,6 +199,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
 
     fn fail(&mut self, abort: Abort) {
         if self.is_running() {
+            self.close_views();
             self.state = State::Failed(abort);
         }
     }
@@ -239,6 +251,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     self.run(attempt, holders, count);
                 }
             }
+            Body::GaveUp { attempt, gave_up } => self.hear_of_giving_up(from, attempt, gave_up)?,
+            Body::View { attempt, view } => self.hear_a_view(from, attempt, view),
             Body::Program { attempt, round, payload } => {
                 self.take_round(from, attempt, Round { life: message.slot.kind, round, payload });
             }
@@ -326,6 +340,7 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             return;
         }
         self.ticks += 1;
+        self.wait_for_views();
         self.drop_hung();
         let round = self.runs.get(&self.attempt).map_or(0, Run::round);
         let goes_on = round > self.round && self.ticks < MOST_TICKS;
@@ -342,6 +357,7 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
             self.late.extend(run.missing().filter(|party| *party != self.setting.local));
         }
         self.runs.clear();
+        self.close_views();
         self.early.clear();
         // Whoever asks again pays for other programs. Each coordinator has its attempts before it still behind it.
         self.prepared.values_mut().for_each(|prepared| (prepared.named, prepared.met) = (0, 0));

@@ -8,15 +8,22 @@ use rand_core::CryptoRng;
 use theta_mpc::ecdsa::{
     Curve, Presigned, Presigning, ROUNDS_TO_MEET, SetUps, presign, presign_dishonest, presign_passive, presign_semi_ot,
 };
-use theta_mpc::{Program, Stop};
+use theta_mpc::{Program, Recording, Stop, View};
 use theta_rounds::{Abort, Channel, Driver, Effect, Input, LockStep, Machine, Offence, PartyId, Recipient, Slot};
 use theta_sharing::{ShareIndex, Threshold};
 
-use super::{Majority, Security, stock::UnderWay};
+use super::{
+    Majority, Security,
+    message::{GaveUp, Life, UNHEARD},
+    stock::UnderWay,
+};
 use crate::Misbehaviour;
 
 /// The kind of a program's messages in its own numbering.
 const KIND: u16 = 1;
+
+/// The round in which holders say what they mean to do.
+const FIRST: u16 = 1;
 
 /// A program at one of its parties. In the program parties are numbered by position among its holders; outside by the index of their share.
 pub(super) struct Run<G: Curve> {
@@ -35,6 +42,13 @@ pub(super) struct Run<G: Curve> {
     hears_one_life: bool,
     /// The holders that were heard in another life, too.
     restarted: BTreeSet<PartyId>,
+    /// What distinguishes this run from others of this party, and what was heard of each holder of that: it goes before what is sent in the first round, where
+    /// somebody asks for it when the program has failed.
+    life: Life,
+    heard: BTreeMap<PartyId, Life>,
+    /// Where what this party says follows from its seed and from what it hears, and is kept.
+    recording: Option<Recording>,
+    count: u16,
     /// Counts it, if it makes presignatures and its rounds go on.
     making: Option<UnderWay>,
 }
@@ -74,7 +88,9 @@ impl<G: Curve> Run<G> {
         kind: (Majority, Security),
         setting: Presigning<G>,
         (set_ups, making): (Arc<SetUps>, Option<UnderWay>),
+        shows_views: bool,
     ) -> Result<Self, Stop> {
+        let count = u16::try_from(setting.count).unwrap_or(u16::MAX);
         let holders = setting.holders.clone();
         let unfit = Stop::Input("the program is of other holders");
         let n = u16::try_from(holders.len()).map_err(|_| unfit)?;
@@ -96,6 +112,7 @@ impl<G: Curve> Run<G> {
                     presign_semi_ot(party, setting, &set_ups).await
                 })?,
             };
+        let recording = shows_views.then(|| program.record());
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         Ok(Self {
@@ -108,6 +125,10 @@ impl<G: Curve> Run<G> {
             lives: BTreeMap::new(),
             hears_one_life: kind != (Majority::Honest, Security::Active),
             restarted: BTreeSet::new(),
+            life: UNHEARD,
+            heard: BTreeMap::new(),
+            recording,
+            count,
             making,
         })
     }
@@ -156,7 +177,25 @@ impl<G: Curve> Run<G> {
         self.making.take()
     }
 
+    /// How many presignatures it makes.
+    pub(super) const fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// What this party tells the others when it throws the program away, and what it shows them when all have, once. `None` if the program has come to
+    /// where its share of x is used, or anybody was heard in two lives: then it neither tells nor shows anything.
+    pub(super) fn give_up(&self, has_failed: bool) -> Option<(GaveUp, View)> {
+        if !self.restarted.is_empty() {
+            return None;
+        }
+        let view = self.recording.as_ref()?.take()?;
+        let heard = |holder: &ShareIndex| self.heard.get(&PartyId::of_share(*holder)).copied().unwrap_or(UNHEARD);
+        let heard = self.holders.iter().map(heard).collect();
+        Some((GaveUp { has_failed, life: self.life, heard }, view))
+    }
+
     pub(super) fn start(&mut self, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
+        rng.fill_bytes(&mut self.life);
         self.handle(Input::Start, rng)
     }
 
@@ -165,7 +204,7 @@ impl<G: Curve> Run<G> {
     /// A holder that was restarted deals other numbers than before. With a dishonest majority, where false numbers look like a cheat, and with passive
     /// security, where nothing finds them, nothing of its second life is heard, and the program comes to nothing by silence.
     pub(super) fn receive(&mut self, from: PartyId, message: Round, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
-        let Round { life, round, payload } = message;
+        let Round { life, round, mut payload } = message;
         if *self.lives.entry(from).or_insert(life) != life {
             if self.hears_one_life {
                 return Vec::new();
@@ -174,6 +213,13 @@ impl<G: Curve> Run<G> {
         }
         let position = self.holders.iter().position(|holder| *holder == from.share());
         let Some(index) = position.and_then(ShareIndex::at) else { return Vec::new() };
+        if round == FIRST && payload.len() >= size_of::<Life>() {
+            let mut said = UNHEARD;
+            said.copy_from_slice(&payload.split_to(size_of::<Life>()));
+            if *self.heard.entry(from).or_insert(said) != said {
+                self.restarted.insert(from);
+            }
+        }
         let slot = Slot { kind: KIND, number: round };
         let from = PartyId::of_share(index);
         self.handle(Input::Message { from, slot, channel: Channel::Private, payload }, rng)
@@ -204,6 +250,8 @@ impl<G: Curve> Run<G> {
             match effect {
                 Effect::Send { to: Recipient::Party(party), slot, payload, .. } => {
                     self.round = slot.number;
+                    let payload =
+                        if slot.number == FIRST { [&self.life[..], &payload].concat().into() } else { payload };
                     steps.extend(self.holder(party).map(|to| Step::Send { to, round: slot.number, payload }));
                 }
                 Effect::Blame(blame) => {

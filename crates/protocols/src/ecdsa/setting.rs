@@ -14,9 +14,11 @@ use theta_sharing::{ShareIndex, Threshold};
 
 use super::choices::Choices;
 use super::curves::StockCurve;
+use super::elimination::MOST_LIARS;
 use super::failures::{Failure, Failures, Known};
 use super::{
-    Filling, Majority, Making, Options, Quarantine, Security, made_at_once, most_at_once, most_kept, stock_is_kept,
+    Filling, Majority, Making, Options, Quarantine, Rehearsals, Security, made_at_once, most_at_once, most_kept,
+    stock_is_kept,
 };
 
 /// What a holder is chosen by, the lowest first: whether it is silent, where that counts; programs that failed with it; late; doubted; its place.
@@ -49,6 +51,8 @@ pub(super) struct Setting<C: StockCurve> {
     pub(super) set_ups: Arc<SetUps>,
     /// What programs that make presignatures are counted by.
     pub(super) making: Making,
+    /// How often programs are done again; `None` if none is.
+    pub(super) rehearsals: Option<Rehearsals>,
     /// The place of the first coordinator in the rotation, 0 to n - 1.
     first: u16,
 }
@@ -81,7 +85,8 @@ impl<C: StockCurve> Setting<C> {
         let [a, b, ..] = Transcript::new("theta/ecdsa/coordinator/v1").with("session", &session).finish32();
         let first = u16::from_be_bytes([a, b]).checked_rem(threshold.n()).unwrap_or(0);
         let local = PartyId::of_share(key.index());
-        let Options { level, day, epoch, majority, security, quarantined, set_ups, making } = options.clone();
+        let Options { level, day, epoch, majority, security, quarantined, set_ups, making, rehearsals } =
+            options.clone();
         set_ups.note_day(day);
         let avoided = Vec::new();
         Self {
@@ -100,6 +105,7 @@ impl<C: StockCurve> Setting<C> {
             quarantined,
             set_ups,
             making,
+            rehearsals,
             first,
         }
     }
@@ -135,6 +141,12 @@ impl<C: StockCurve> Setting<C> {
     /// The number of holders in a program: 2t + 1, or k.
     pub(super) fn members(&self) -> usize {
         self.majority.members(self.threshold)
+    }
+
+    /// Whether holders of a program that has failed show each other what they know of it: where they are few, and nothing but lies has checks fail.
+    pub(super) fn shows_views(&self) -> bool {
+        let is_meant = self.majority == Majority::Honest && self.security == Security::Active;
+        is_meant && usize::from(self.threshold.t()) <= MOST_LIARS && self.rehearsals.is_some()
     }
 
     /// How many presignatures the program of an attempt makes that this party coordinates, which has so many left: none where there may be no room for them,

@@ -123,12 +123,13 @@ pub enum Ask {
         /// Which check.
         phase: &'static str,
     },
-    /// The shares of all these signers make no signature: one of them has lied, and masks hide which. Where each such set is kept it may show by elimination:
+    /// The shares of all these signers make no signature, or what these two say of a message in a program differs: one of them has lied, and it does not show
+    /// which. Where each such set is kept it may show by elimination:
     /// see [`Stock::spoiled`](crate::Stock::spoiled). No answer.
     Spoiled {
         /// This holder.
         local: PartyId,
-        /// The signers.
+        /// The signers, or the two.
         signers: Vec<PartyId>,
         /// The most holders that lie: t.
         liars: u16,

@@ -114,6 +114,8 @@ impl Shard {
                 set_ups
             },
             making: stock.making(),
+            // Such a picture may be one of a program whose messages have left since: see `spec/ecdsa.md`, "Opened views".
+            rehearsals: (!shared.config.burn_nonces).then(|| stock.rehearsals()),
         }
     }
 }

@@ -21,7 +21,7 @@ const SHARE: u32 = 1;
 /// The kind of a message that names the holders of a program.
 const PREPARE: u32 = 3;
 /// The lowest kind of a message of a program.
-const PROGRAM: u32 = 4;
+const PROGRAM: u32 = 6;
 /// One of the rounds in which MACs are checked.
 const ROUND: u16 = 24;
 

@@ -8,7 +8,7 @@ use theta_mpc::{APART, ecdsa::Presigned};
 use theta_rounds::{Abort, Bug, Evidence as _, PartyId, Recipient};
 use theta_sharing::ShareIndex;
 
-use super::{GroupOf, RobustEcdsa, State};
+use super::{GroupOf, Rehearsals, RobustEcdsa, State};
 use crate::ecdsa::{
     Majority, Quarantine,
     curves::StockCurve,
@@ -49,7 +49,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let set_ups = Arc::clone(&self.setting.set_ups);
         let is_kept = count > 0 && self.setting.keeps_stock();
         let making = is_kept.then(|| self.setting.making.begin(self.setting.owner(attempt)));
-        match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting, (set_ups, making)) {
+        let shows_views = self.setting.shows_views();
+        match Run::new(self.setting.local, self.setting.threshold.k(), kind, setting, (set_ups, making), shows_views) {
             Ok(run) => drop(self.runs.insert(attempt, run)),
             Err(_) => return self.fail(Abort::Bug(Bug("a program of the wrong holders"))),
         }
@@ -82,10 +83,14 @@ impl<C: StockCurve> RobustEcdsa<C> {
                 Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
                 Step::Ended(Err(abort)) => {
                     if let Abort::Cheated(phase) = abort {
-                        if !APART.contains(&phase) {
+                        let is_a_lie = !APART.contains(&phase);
+                        if is_a_lie {
                             self.quarantine(attempt, phase, None);
                         }
-                        self.tell_of_a_failure(attempt, phase);
+                        // Who has lied may show soon.
+                        if !(is_a_lie && self.open(attempt, Some(phase))) {
+                            self.tell_of_a_failure(attempt, phase);
+                        }
                     }
                     self.ended_badly(attempt);
                 }
@@ -94,7 +99,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     }
 
     /// A program has come to nothing. Where it is known whose fault that was, it says nothing of the others.
-    fn ended_badly(&mut self, attempt: u16) {
+    pub(super) fn ended_badly(&mut self, attempt: u16) {
         let run = self.runs.remove(&attempt);
         let blamed: Vec<PartyId> = self.blames.iter().map(|(party, _)| *party).collect();
         if blamed.is_empty() {
@@ -194,6 +199,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// A program has ended well.
     fn presigned(&mut self, attempt: u16, Presigned { presignatures, signature }: Presigned<GroupOf<C>>) {
         let Some(mut run) = self.runs.remove(&attempt) else { return };
+        self.setting.rehearsals.iter().for_each(Rehearsals::note_a_good_end);
         if run.has_met() && self.counts_silence() {
             self.ask(stock::Ask::EndedWell);
         }

@@ -10,3 +10,4 @@ mod passive;
 mod queue;
 mod seeds;
 mod support;
+mod views;
