@@ -33,8 +33,17 @@ fn prepare(class: Class, rng: &mut ChaCha20Rng) -> Result<(Presignature<P256>, M
     let presigned = run(threshold, &mut seeded, |_| {
         let share = shares.next().ok_or_else(|| Failure::internal("a holder without a share"))?;
         let (holders, epoch, session) = (holders.clone(), Epoch::FIRST, [7; 32]);
-        let setting =
-            Presigning::<P256> { holders, epoch, public_key, share, session, count: COUNT, digest: None, owner: None };
+        let setting = Presigning::<P256> {
+            holders,
+            epoch,
+            public_key,
+            share,
+            points: Vec::new(),
+            session,
+            count: COUNT,
+            digest: None,
+            owner: None,
+        };
         Ok(move |party| presign_passive(party, setting))
     })?;
     let first = party(0)?;

@@ -55,8 +55,8 @@ impl<G: Group> Presigning<G> {
     /// What all know of it, with a share of nothing: up to the program's [border](Party::border) no share is used.
     pub(super) fn without_share(&self) -> Self {
         let Self { epoch, public_key, session, count, digest, owner, .. } = *self;
-        let share = Secret::new(G::Scalar::ZERO);
-        Self { holders: self.holders.clone(), epoch, public_key, share, session, count, digest, owner }
+        let (share, points) = (Secret::new(G::Scalar::ZERO), Vec::new());
+        Self { holders: self.holders.clone(), epoch, public_key, share, points, session, count, digest, owner }
     }
 }
 

@@ -75,6 +75,12 @@ impl Recording {
         self.0.state().record.is_some()
     }
 
+    /// See [`Party::disputes`].
+    #[must_use]
+    pub fn disputes(&self) -> Vec<[usize; 2]> {
+        self.0.disputes()
+    }
+
     /// The view, once; `None` past the border. Whoever shows it must have thrown the program away, with whatever came of it.
     #[must_use]
     pub fn take(&self) -> Option<View> {

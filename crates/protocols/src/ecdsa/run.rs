@@ -194,6 +194,14 @@ impl<G: Curve> Run<G> {
         Some((GaveUp { has_failed, life: self.life, heard }, view))
     }
 
+    /// Pairs of holders of which one has lied, past where the share of x is used, and it does not show which. None where anybody was heard in two lives.
+    pub(super) fn disputes(&self) -> Vec<[PartyId; 2]> {
+        let found = self.recording.as_ref().map_or_else(Vec::new, Recording::disputes);
+        let holder = |position: usize| self.holders.get(position).copied().map(PartyId::of_share);
+        let pairs = found.into_iter().filter_map(|[one, other]| Some([holder(one)?, holder(other)?]));
+        pairs.filter(|_| self.restarted.is_empty()).collect()
+    }
+
     pub(super) fn start(&mut self, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
         rng.fill_bytes(&mut self.life);
         self.handle(Input::Start, rng)
@@ -257,8 +265,9 @@ impl<G: Curve> Run<G> {
                 Effect::Blame(blame) => {
                     let offence = match blame.offence {
                         // Where nothing was verified, a liar can make honest shares look false.
+                        // Nor is a holder's share what it dealt, if it began anew between the two.
                         Offence::Protocol(theta_mpc::Misbehaviour::FalseShare)
-                            if self.security == Security::Passive =>
+                            if self.security == Security::Passive || !self.restarted.is_empty() =>
                         {
                             None
                         }

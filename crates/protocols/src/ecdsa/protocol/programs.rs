@@ -1,6 +1,7 @@
 //! Programs that make presignatures: which this party takes part in, what comes of them, and what their messages wait for.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use theta_groups::SecretRng;
@@ -169,13 +170,23 @@ impl<C: StockCurve> RobustEcdsa<C> {
     fn tell_of_a_failure(&mut self, attempt: u16, phase: &'static str) {
         let Some(run) = self.runs.get(&attempt).filter(|_| self.setting.majority == Majority::Honest) else { return };
         let restarted: Vec<PartyId> = run.restarted().collect();
-        let (holders, cause) = if restarted.is_empty() {
-            let holders = run.holders().iter().copied().map(PartyId::of_share).collect();
-            (holders, if APART.contains(&phase) { Cause::Apart } else { Cause::Check })
-        } else {
-            (restarted, Cause::Restart)
+        let all = run.holders().iter().copied().map(PartyId::of_share).collect();
+        let disputes = run.disputes();
+        let (holders, cause) = match (APART.contains(&phase), restarted.is_empty(), disputes.is_empty()) {
+            (_, false, _) => (restarted, Cause::Restart),
+            (true, ..) => (all, Cause::Apart),
+            (.., true) => (all, Cause::Check),
+            (.., false) => {
+                (BTreeSet::from_iter(disputes.iter().copied().flatten()).into_iter().collect(), Cause::Check)
+            }
         };
-        self.ask(stock::Ask::Failed { holders, cause, phase });
+        if self.blames.is_empty() {
+            self.ask(stock::Ask::Failed { holders, cause, phase });
+        }
+        let (local, liars) = (self.setting.local, self.setting.threshold.t());
+        for pair in disputes {
+            self.ask(stock::Ask::Spoiled { local, signers: pair.to_vec(), liars });
+        }
     }
 
     /// A set of holders in which somebody cheated makes no program with this party, whichever request has found it. Says whether it is news.

@@ -16,10 +16,13 @@ use super::support::{Group, Liar, Ran, id};
 use crate::supplied::SuppliedMachine;
 
 /// The last round before the share of the key is used, in a program that makes one signature. See `the_border_is_where_it_is`.
-const BORDER: u16 = 25;
+const BORDER: u16 = 19;
+
+/// The rounds of the masked key's opening: its shares, and what contradicts each other.
+const OPENING: [u16; 2] = [BORDER + 1, BORDER + 2];
 
 /// The rounds in which all say that they are here, with a byte that nobody reads.
-const HERE: [u16; 4] = [7, 13, 18, 21];
+const HERE: [u16; 3] = [6, 10, 15];
 
 /// Attempt and round of a message of a program.
 fn of_program(payload: &[u8]) -> (u16, u16) {
@@ -53,7 +56,7 @@ fn noted_lie(round: u16, only: Option<u16>, lied_to: &LiedTo) -> Box<dyn Adversa
 
 /// By whom a party is named for its rounds, whether they are false or no message.
 fn named_by(report: &Ran, liar: u16) -> BTreeSet<u16> {
-    let is_named = |name: &str| ["false_round", "not_an_element", "not_a_scalar"].contains(&name);
+    let is_named = |name: &str| ["false_round", "false_share", "not_an_element", "not_a_scalar"].contains(&name);
     report.blames_of(id(liar)).filter(|(_, blame)| is_named(blame.offence.name())).map(|(by, _)| by.get()).collect()
 }
 
@@ -61,7 +64,7 @@ fn named_by(report: &Ran, liar: u16) -> BTreeSet<u16> {
 fn who_lies_in_a_round_is_named_by_whom_it_lied_to() {
     let group = Group::new(Suite::EcdsaP256, 2, 3);
     let mut false_rounds = 0;
-    for round in (2..BORDER).filter(|round| !HERE.contains(round)) {
+    for round in (2..BORDER).filter(|round| !HERE.contains(round)).chain(OPENING) {
         for liar in 1..=3 {
             let others = (1..=3).filter(|other| *other != liar);
             for only in others.map(Some).chain([None]) {
@@ -83,7 +86,7 @@ fn who_lies_in_a_round_is_named_by_whom_it_lied_to() {
 /// Where there are more holders than a program has, the signature comes without the liar.
 #[test]
 fn the_request_is_delivered_without_the_liar() {
-    for round in [3_u16, 9, 12, 24] {
+    for round in [3_u16, 8, 11, BORDER - 1, OPENING[0], OPENING[1]] {
         let group = Group::new(Suite::EcdsaP256, 3, 7);
         let message = [7, round.to_le_bytes()[0]];
         let liar = group.coordinator(&message) % 7 + 1;
