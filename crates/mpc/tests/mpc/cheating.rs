@@ -4,6 +4,7 @@
 //! that a message which is added to a protocol is tested without anybody thinking of it.
 
 mod dealings;
+mod false_shares;
 mod replays;
 
 use bytes::Bytes;

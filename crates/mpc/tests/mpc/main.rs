@@ -13,7 +13,6 @@ mod blackbox;
 mod cheating;
 mod dishonest;
 mod ecdsa;
-mod false_shares;
 mod group;
 mod held_back;
 mod presignatures;

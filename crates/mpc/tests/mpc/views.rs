@@ -50,6 +50,7 @@ impl Group {
             epoch: Epoch::FIRST,
             public_key: self.public_key,
             share: Secret::new(self.shares[place]),
+            points: Vec::new(),
             session: [4; 32],
             count: self.count,
             digest: Some([5; 32]),

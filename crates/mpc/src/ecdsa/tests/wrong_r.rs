@@ -308,7 +308,7 @@ where
 #[test]
 fn after_a_wrong_r_no_share_of_s_leaves() {
     for threshold in [(2, 3), (3, 5)] {
-        nothing_leaves(threshold, 3, |party| async move { ActiveShamir::<G>::new(&party).await });
+        nothing_leaves(threshold, 2, |party| async move { ActiveShamir::<G>::new(&party).await });
     }
     nothing_leaves((2, 3), 2, |party| async move { ActiveRep3::<G>::new(&party).await });
 }
