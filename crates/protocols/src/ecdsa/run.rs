@@ -22,8 +22,9 @@ use crate::Misbehaviour;
 /// The kind of a program's messages in its own numbering.
 const KIND: u16 = 1;
 
-/// The round in which holders say what they mean to do.
-const FIRST: u16 = 1;
+/// The round in which holders of a program with active security and an honest majority say in which of their lives they are: the first in which all know that
+/// all mean the same program.
+const LIVES: u16 = 2;
 
 /// A program at one of its parties. In the program parties are numbered by position among its holders; outside by the index of their share.
 pub(super) struct Run<G: Curve> {
@@ -42,10 +43,10 @@ pub(super) struct Run<G: Curve> {
     hears_one_life: bool,
     /// The holders that were heard in another life, too.
     restarted: BTreeSet<PartyId>,
-    /// What distinguishes this run from others of this party, and what was heard of each holder of that: it goes before what is sent in the first round, where
-    /// somebody asks for it when the program has failed.
+    /// What distinguishes this run from others of this party, and what was heard of each holder of that: it is compared when the program has failed.
     life: Life,
     heard: BTreeMap<PartyId, Life>,
+    says_its_life: bool,
     /// Where what this party says follows from its seed and from what it hears, and is kept.
     recording: Option<Recording>,
     count: u16,
@@ -112,6 +113,7 @@ impl<G: Curve> Run<G> {
                     presign_semi_ot(party, setting, &set_ups).await
                 })?,
             };
+        let says_its_life = kind == (Majority::Honest, Security::Active);
         let recording = shows_views.then(|| program.record());
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
@@ -123,10 +125,11 @@ impl<G: Curve> Run<G> {
             has_met: false,
             security: kind.1,
             lives: BTreeMap::new(),
-            hears_one_life: kind != (Majority::Honest, Security::Active),
+            hears_one_life: !says_its_life,
             restarted: BTreeSet::new(),
             life: UNHEARD,
             heard: BTreeMap::new(),
+            says_its_life,
             recording,
             count,
             making,
@@ -221,7 +224,7 @@ impl<G: Curve> Run<G> {
         }
         let position = self.holders.iter().position(|holder| *holder == from.share());
         let Some(index) = position.and_then(ShareIndex::at) else { return Vec::new() };
-        if round == FIRST && payload.len() >= size_of::<Life>() {
+        if self.says_its_life && round == LIVES && payload.len() >= size_of::<Life>() {
             let mut said = UNHEARD;
             said.copy_from_slice(&payload.split_to(size_of::<Life>()));
             if *self.heard.entry(from).or_insert(said) != said {
@@ -258,8 +261,8 @@ impl<G: Curve> Run<G> {
             match effect {
                 Effect::Send { to: Recipient::Party(party), slot, payload, .. } => {
                     self.round = slot.number;
-                    let payload =
-                        if slot.number == FIRST { [&self.life[..], &payload].concat().into() } else { payload };
+                    let says_its_life = self.says_its_life && slot.number == LIVES;
+                    let payload = if says_its_life { [&self.life[..], &payload].concat().into() } else { payload };
                     steps.extend(self.holder(party).map(|to| Step::Send { to, round: slot.number, payload }));
                 }
                 Effect::Blame(blame) => {

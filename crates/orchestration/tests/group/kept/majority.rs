@@ -22,6 +22,9 @@ const SHARE: u32 = 1;
 const PREPARE: u32 = 3;
 /// The lowest kind of a message of a program.
 const PROGRAM: u32 = 6;
+/// The kinds of what holders say of a program that failed.
+const GAVE_UP: u32 = 4;
+const VIEW: u32 = 5;
 /// One of the rounds in which MACs are checked.
 const ROUND: u16 = 24;
 
@@ -38,10 +41,14 @@ fn delivered(delivery: Delivery, (k, n): (u16, u16), level: usize, seed: u64) ->
 
 /// Flips a bit of what is sent in one round.
 fn lie(bytes: &Bytes) -> Bytes {
+    lie_in(ROUND, bytes)
+}
+
+fn lie_in(round: u16, bytes: &Bytes) -> Bytes {
     let mut envelope = open(bytes);
     let mut payload = envelope.payload.to_vec();
     let is_meant = envelope.stream == INSTANCES && (PROGRAM..=u32::from(u16::MAX)).contains(&envelope.kind);
-    if is_meant && payload.get(2..4) == Some(&ROUND.to_be_bytes()) {
+    if is_meant && payload.get(2..4) == Some(&round.to_be_bytes()) {
         *payload.last_mut().unwrap() ^= 1;
         envelope.payload = payload.into();
         return seal(&envelope);
@@ -219,6 +226,16 @@ fn lie_anew(bytes: &Bytes) -> Bytes {
     seal(&envelope)
 }
 
+/// The same, and says nothing of programs that failed: it cannot be named.
+fn lie_in_silence(bytes: &Bytes) -> Bytes {
+    let mut envelope = open(bytes);
+    if envelope.stream == INSTANCES && [GAVE_UP, VIEW].contains(&envelope.kind) {
+        envelope.instance_id = envelope.instance_id.iter().map(|byte| !byte).collect::<Vec<u8>>().into();
+        return seal(&envelope);
+    }
+    lie(bytes)
+}
+
 /// With an honest majority nobody is left out for a cheat whom messages do not show: signatures come from other holders, and a counter shows who is in all
 /// programs that came to nothing.
 #[test]
@@ -231,7 +248,7 @@ fn a_cheat_among_honest_holders_is_counted_by_node() {
     let all = |cluster: &Cluster, node| of(cluster, node, "check");
     (0..4).for_each(|number| sign(&mut cluster, &[1, 2, 3, 4], &format!("honest {number}")));
     assert!((1..=4).all(|node| all(&cluster, node) == 0.0));
-    cluster.liar = Some((4, lie));
+    cluster.liar = Some((4, lie_in_silence));
     (0..12).for_each(|number| sign(&mut cluster, &[1, 2, 3, 4], &format!("a lie {number}")));
     let counts: Vec<f64> = (1..=4).map(|node| all(&cluster, node)).collect();
     assert!(counts[3] > 0.0 && counts[..3].iter().all(|count| *count < counts[3]), "{counts:?}");
@@ -244,6 +261,50 @@ fn a_cheat_among_honest_holders_is_counted_by_node() {
     assert_eq!((1..=4).map(|node| all(&cluster, node)).collect::<Vec<_>>(), counts);
     let restarts: Vec<f64> = (1..=4).map(|node| of(&cluster, node, "restart")).collect();
     assert!(restarts[3] > 0.0 && restarts[..3] == [0.0; 3], "{restarts:?}");
+}
+
+/// Flips a bit of shares that are dealt to one of two others: the other one has its own from a seed.
+fn lie_to_one(bytes: &Bytes) -> Bytes {
+    lie_in(3, bytes)
+}
+
+/// Who lies in programs, and by whom it is named for what when so many signatures were made.
+fn named(liar: u16, lie: fn(&Bytes) -> Bytes) -> Vec<&'static str> {
+    let nodes = [1, 2, 3, 4];
+    let mut cluster = delivered(Delivery::All, (2, 4), 0, liar.into());
+    cluster.liar = Some((liar, lie));
+    (0..12).for_each(|number| sign(&mut cluster, &nodes, &format!("a lie {number}")));
+    let honest: Vec<u16> = nodes.into_iter().filter(|node| *node != liar).collect();
+    let mut named = Vec::new();
+    for by in honest {
+        for record in cluster.engine(by).culprits() {
+            assert_eq!(record.culprit.party, party(liar), "{record:?}");
+            named.push(record.culprit.offence.name());
+        }
+    }
+    named
+}
+
+/// Who lies in a program is named by whoever it lied to, when all have thrown the program away and shown what they know of it.
+#[test]
+fn who_lies_in_programs_is_named_by_opened_views() {
+    for liar in 1..=4 {
+        let named = named(liar, lie);
+        let directly = named.iter().filter(|name| **name == "false_round").count();
+        // Who gives up before it has heard the lie knows that one of two has lied.
+        let is_known = |name: &&str| ["false_round", "false_shares"].contains(name);
+        assert!(directly >= 6 && named.iter().all(is_known), "liar {liar}: {named:?}");
+    }
+}
+
+/// Others know that one of two has lied, and which when they have seen it beside another one.
+#[test]
+fn who_lies_to_one_is_named_by_others_by_elimination() {
+    let all: Vec<&str> = (1..=4).flat_map(|liar| named(liar, lie_to_one)).collect();
+    for name in ["false_round", "false_shares"] {
+        assert!(all.iter().filter(|it| **it == name).count() >= 4, "{all:?}");
+    }
+    assert!(all.iter().all(|name| ["false_round", "false_shares"].contains(name)), "{all:?}");
 }
 
 /// Flips a bit of each share of a signature.
