@@ -17,6 +17,7 @@ use super::{
     key::{KeyIdentity, KeyShare, Sharing},
     nonces::prepare_nonces,
     sign::{Blinded, sign},
+    tuple::bind_confirmed,
 };
 use crate::{Active, BlackBox, Party, Passive, Security, Shamir, Shared, Stop, pairs, program::SEED, shamir::Subsets};
 
@@ -163,6 +164,8 @@ impl<G: Curve> fmt::Debug for Presignature<G> {
 /// [`Stop`]; [`Stop::Cheated`] if not all mean the same.
 pub async fn presign<G: Curve>(party: Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
     meet(&party, "theta/ecdsa/presigning/v3", &setting).await?;
+    let run = pairs::fresh_id(&party).await?;
+    party.begin_run(&run);
     presign_with::<G, Active>(&party, setting).await
 }
 
@@ -181,7 +184,10 @@ pub async fn presign_passive<G: Curve>(party: Party, setting: Presigning<G>) -> 
 }
 
 /// On Shamir's sharing, among holders that mean the same.
-async fn presign_with<G: Curve, M: Security>(party: &Party, setting: Presigning<G>) -> Result<Presigned<G>, Stop> {
+pub(super) async fn presign_with<G: Curve, M: Security>(
+    party: &Party,
+    setting: Presigning<G>,
+) -> Result<Presigned<G>, Stop> {
     let Presigning { holders, epoch, public_key, share, points, session, count, digest, owner } = setting;
     let black_box = Shamir::<G, M>::at(party, holders.clone()).await?;
     let sharing = Sharing::of(&black_box, epoch);
@@ -209,7 +215,12 @@ where
 {
     let all = count.saturating_add(usize::from(now.is_some()));
     let nonces = prepare_nonces(black_box, key.identity.sharing.epoch, all).await?;
-    let mut tuples = bind(black_box, nonces, key).await?;
+    // With an honest majority all have just confirmed these nonces, and before that the key.
+    let mut tuples = if nonces.have_masks() {
+        bind_confirmed(black_box, nonces, key).await?
+    } else {
+        bind(black_box, nonces, key).await?
+    };
     let Some(message) = now else { return Ok((None, tuples)) };
     if tuples.is_empty() {
         return Err(Stop::Input("no nonce that is of use, which happens with probability 2^-254"));

@@ -89,8 +89,24 @@ where
     if nonces.sharing != key.identity.sharing {
         return Err(Stop::Input("the nonces were made in another epoch or by other parties"));
     }
+    black_box.confirm(batch::<B>(&nonces, &key.identity)).await?;
+    bind_confirmed(black_box, nonces, key).await
+}
+
+/// As [`bind`], where all are known to mean the same key and the same nonces.
+pub(super) async fn bind_confirmed<B: BlackBox>(
+    black_box: &B,
+    nonces: Nonces<B>,
+    key: &KeyShare<B>,
+) -> Result<Vec<Tuple<B>>, Stop>
+where
+    B::Group: Curve,
+{
+    key.identity.sharing.fits(black_box)?;
+    if nonces.sharing != key.identity.sharing {
+        return Err(Stop::Input("the nonces were made in another epoch or by other parties"));
+    }
     let batch = batch::<B>(&nonces, &key.identity);
-    black_box.confirm(batch).await?;
     black_box.party().border()?;
     // What is public here is checked, and all must have come to its end without noticing anything false.
     let factor = (&key.secret, &key.points[..]);

@@ -56,6 +56,8 @@ pub(super) struct State {
     pub(super) ragged: Option<u16>,
     /// What is kept of the program, if anything is.
     pub(super) record: Option<Record>,
+    /// The name of the run, when all have begun it together.
+    pub(super) run: Option<[u8; SEED]>,
     /// Whether the program has come to its border, if it has one.
     pub(super) is_past_border: bool,
 }
@@ -113,7 +115,8 @@ impl State {
 
     /// Begins the round that was collected, and returns its messages.
     pub(super) fn next_round(&mut self) -> Result<Vec<Vec<u8>>, Bug> {
-        if self.round > 0 && self.record.as_mut().is_some_and(|record| !record.note(&self.inbox)) {
+        let round = self.round;
+        if self.record.as_mut().is_some_and(|record| !record.note(round, &self.inbox)) {
             self.record = None;
         }
         self.round = self.round.checked_add(1).ok_or(Bug("a program of too many rounds"))?;
@@ -162,6 +165,7 @@ impl Party {
             settled: 0,
             ragged: None,
             record: None,
+            run: None,
             is_past_border: false,
         };
         Ok(Self { local: local.position(), threshold, state: Arc::new(Mutex::new(state)) })
@@ -296,8 +300,22 @@ impl Party {
 
     /// Whether all parties come here with the same digest.
     pub(crate) async fn agree(&self, digest: &[u8]) -> Result<bool, Stop> {
+        Ok(self.who_differs(digest).await?.is_empty())
+    }
+
+    /// All tell all a digest that is the same at all who have not lied: whoever comes with another one is blamed.
+    pub(crate) async fn agree_on_what_is_known(&self, digest: &[u8]) -> Result<(), Stop> {
+        let others = self.who_differs(digest).await?;
+        others.iter().for_each(|other| self.blame(*other, Misbehaviour::FalseConfirmation));
+        if others.is_empty() { Ok(()) } else { Err(Stop::Lost) }
+    }
+
+    /// The positions of those who come here with another digest.
+    async fn who_differs(&self, digest: &[u8]) -> Result<Vec<usize>, Stop> {
         let digests = self.meet(digest).await?;
-        Ok(digests.iter().enumerate().all(|(position, other)| position == self.local || *other == digest))
+        let others =
+            digests.iter().enumerate().filter(|(position, other)| *position != self.local && **other != digest);
+        Ok(others.map(|(position, _)| position).collect())
     }
 
     /// Checks that the values of a party are given by this party alone, as many as all expect. `given`: how many there are here.

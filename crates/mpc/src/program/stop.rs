@@ -44,6 +44,8 @@ pub enum Misbehaviour {
     FalseTransfer,
     /// It opened a commitment to something else than it had committed to.
     FalseOpening,
+    /// It confirmed something else than all that have not lied have found.
+    FalseConfirmation,
     /// Its share is not the one that belongs to a result which is known to be right.
     FalseShare,
 }
@@ -55,6 +57,7 @@ impl fmt::Display for Misbehaviour {
             Self::NotAnElement => "a group element that is not canonical",
             Self::FalseTransfer => "an oblivious transfer that fails its check",
             Self::FalseOpening => "a false opening of a commitment",
+            Self::FalseConfirmation => "a confirmation of something else than was found",
             Self::FalseShare => "a share that contradicts the verified result",
         })
     }
@@ -67,6 +70,7 @@ impl Evidence for Misbehaviour {
             Self::NotAnElement => "not_an_element",
             Self::FalseTransfer => "false_transfer",
             Self::FalseOpening => "false_opening",
+            Self::FalseConfirmation => "false_confirmation",
             Self::FalseShare => "false_share",
         }
     }

@@ -1,21 +1,22 @@
 //! Views: what a program came of at a party, so that others can do it again and see who said what it should not have.
 //!
-//! All that an honest party says follows from its seed and from what it was told. A party that records its program keeps both, the latter as hashes, until
-//! the program comes to its [border](Party::border). From then on what it says depends on more than its seed, and the record is gone.
+//! All that an honest party says follows from its seed and from what it was told. A party that records its program keeps both, the latter as hashes, from
+//! where all know that they have begun together until the program comes to its [border](Party::border). From then on what it says depends on more than its seed, and the record is gone.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use rand_core::Rng as _;
 use sha2::{Digest, Sha256};
-use theta_groups::{Secret, SecretRng};
+use theta_groups::{Secret, SecretRng, Transcript};
 use theta_names::ShareIndex;
 use theta_rounds::{Channel, Driver, Effect, Input, LockStep, Machine, PartyId, Recipient};
 use theta_sharing::Threshold;
 
 use super::{Party, Program, SEED, Stop};
 
-/// The first bytes of SHA-256 of what a party was told in a round.
-pub type Heard = [u8; 16];
+/// SHA-256 of what a party was told in a round. All of it: who found two messages with one hash could have honest parties contradict each other.
+pub type Heard = [u8; 32];
 
 /// Of a program with more rounds than this before its border there is no view.
 pub const MOST_ROUNDS: usize = 128;
@@ -32,13 +33,15 @@ pub struct View {
 /// What is kept of a program while it runs.
 pub(super) struct Record {
     view: View,
+    /// The first round that goes on record: none before all have begun together.
+    first: Option<u16>,
     /// Whether the program is done again, from a seed that was shown: it ends at its border.
     is_rehearsal: bool,
 }
 
 impl Record {
-    const fn new(seed: Secret<[u8; SEED]>, is_rehearsal: bool) -> Self {
-        Self { view: View { seed, rounds: Vec::new() }, is_rehearsal }
+    const fn new(seed: Secret<[u8; SEED]>, first: Option<u16>) -> Self {
+        Self { view: View { seed, rounds: Vec::new() }, first, is_rehearsal: first.is_some() }
     }
 
     /// The program begins with this seed, or with the one that it is done again from.
@@ -54,13 +57,11 @@ impl Record {
     }
 
     /// Notes what was heard in a round. Says whether there is room for it.
-    pub(super) fn note(&mut self, inbox: &[Option<Bytes>]) -> bool {
-        let hash = |message: &Bytes| {
-            let mut heard = Heard::default();
-            heard.iter_mut().zip(Sha256::digest(message)).for_each(|(to, from)| *to = from);
-            heard
-        };
-        self.view.rounds.push(inbox.iter().map(|message| message.as_ref().map(hash)).collect());
+    pub(super) fn note(&mut self, round: u16, inbox: &[Option<Bytes>]) -> bool {
+        if self.first.is_some_and(|first| round >= first) {
+            let heard = |message: &Bytes| Sha256::digest(message).into();
+            self.view.rounds.push(inbox.iter().map(|message| message.as_ref().map(heard)).collect());
+        }
         self.view.rounds.len() <= MOST_ROUNDS
     }
 }
@@ -86,15 +87,21 @@ impl Recording {
     pub fn take(&self) -> Option<View> {
         let mut state = self.0.state();
         let mut record = state.record.take()?;
-        let has_room = state.round == 0 || record.note(&state.inbox);
-        has_room.then_some(record.view)
+        let has_room = record.note(state.round, &state.inbox);
+        (record.first.is_some() && has_room).then_some(record.view)
+    }
+
+    /// The name of the run, the same at all parties, when all have begun it together.
+    #[must_use]
+    pub fn run(&self) -> Option<[u8; SEED]> {
+        self.0.state().run
     }
 }
 
 impl<O: Send + 'static> Program<O> {
     /// Keeps a record from the start. Without this nothing is kept.
     pub fn record(&self) -> Recording {
-        self.record_as(Record::new(Secret::new([0; SEED]), false))
+        self.record_as(Record::new(Secret::new([0; SEED]), None))
     }
 
     fn record_as(&self, record: Record) -> Recording {
@@ -105,6 +112,25 @@ impl<O: Send + 'static> Program<O> {
 }
 
 impl Party {
+    /// All have begun this run together: its name has come of what each of them has drawn for it. From here on all randomness follows from a seed of its own, which is as fresh as
+    /// whatever any honest party has drawn, and that is what a view shows: a machine that was set back draws what it drew before.
+    pub(crate) fn begin_run(&self, name: &[u8; SEED]) {
+        let mut drawn = Secret::new([0; SEED]);
+        self.draw(|rng| rng.fill_bytes(drawn.expose_mut()));
+        let seed = || Transcript::new("theta/mpc/run/v1").with("drawn", drawn.expose()).with("run", name).finish32();
+        let mut state = self.state();
+        state.rng = SecretRng::new(&Secret::new(seed()));
+        state.run = Some(*name);
+        let first = state.round.saturating_add(1);
+        if let Some(record) = &mut state.record {
+            *record = Record {
+                view: View { seed: Secret::new(seed()), rounds: Vec::new() },
+                first: Some(first),
+                is_rehearsal: false,
+            };
+        }
+    }
+
     /// From here on the program uses more than its seed. A record of it goes, so that nobody can ever show it.
     ///
     /// # Errors
@@ -131,7 +157,7 @@ pub(crate) fn rehearse<O: Send + 'static>(
     let (mut recordings, mut machines) = (Vec::new(), Vec::new());
     for (id, seed) in members.iter().zip(seeds) {
         let program = program(id.share()).ok()?;
-        recordings.push(program.record_as(Record::new(Secret::new(seed), true)));
+        recordings.push(program.record_as(Record::new(Secret::new(seed), Some(1))));
         machines.push(Driver::new(*id, members.iter().copied(), LockStep::new(program)));
     }
     // Seeds are given, and nothing else is drawn.

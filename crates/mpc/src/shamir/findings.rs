@@ -13,9 +13,8 @@ use super::{
 };
 use crate::Security;
 
-/// Bytes of a hash of what a dealer showed: who wants two parties to see different things needs a second preimage or to find two that collide in advance, at 2^64
-/// work, and would be in no dispute then; it is blamed for nothing, and nobody is blamed for it.
-const HASH: usize = 16;
+/// Bytes of a hash of what a dealer showed. All of SHA-512 / 256: who found two statements with one hash could show an honest party one by which another honest one has lied.
+const HASH: usize = 32;
 const CLAIM: usize = 4;
 
 /// What a dealer shows.
@@ -43,9 +42,7 @@ impl<G: Group> Statement<G> {
             elements.chunks(G::ENCODED_LEN).map(|code| G::decode_allowing_identity(code).ok()).collect();
         let elements = elements?;
         let each = elements.len().checked_div(n).filter(|each| *each > 0)?;
-        let mut hash = [0; HASH];
-        let digest = Transcript::new("theta/mpc/dealings/v1").with("statement", bytes).finish32();
-        hash.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+        let hash = Transcript::new("theta/mpc/dealings/v1").with("statement", bytes).finish32();
         Some(Self { claims: claims.ok()?, chosen: elements.chunks(each).map(<[_]>::to_vec).collect(), hash })
     }
 

@@ -81,7 +81,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
             if digest != factor.digest
                 || claim != NOTHING && usize::try_from(claim).map_or(true, |claim| claim >= count)
             {
-                self.party.blame(position, Misbehaviour::FalseShare);
+                self.party.blame(position, Misbehaviour::FalseConfirmation);
                 return Err(Stop::Lost);
             }
             claims.push(claim);

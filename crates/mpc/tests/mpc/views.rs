@@ -145,7 +145,8 @@ fn every_round(t: u16, count: usize, liar: u16) {
     let border = group.rounds_before_the_border();
     let sent = group.recorded(liar);
     let (mut shown, mut past) = (0, Vec::new());
-    for round in 1..=border {
+    // In three rounds they find that they mean the same and have begun together; nothing is on record before.
+    for round in 4..=border {
         let first = sent.iter().find(|(_, of, _)| *of == round).map(|(to, ..)| *to);
         let Some(first) = first else { continue };
         for only in [None, Some(first)] {
@@ -200,11 +201,11 @@ fn falsified(view: &View, rng: &mut ChaCha20Rng) -> View {
         match below(5, rng) {
             0 => rng.fill_bytes(seed.expose_mut()),
             1 => rounds.truncate(round),
-            2 => rounds.push(vec![Some([7; 16]); view.rounds[0].len()]),
+            2 => rounds.push(vec![Some([7; 32]); view.rounds[0].len()]),
             kind => {
                 let parties = view.rounds[0].len();
                 if let Some(heard) = rounds.get_mut(round).and_then(|heard| heard.get_mut(below(parties, rng))) {
-                    *heard = (kind == 3).then_some([9; 16]);
+                    *heard = (kind == 3).then_some([9; 32]);
                 }
             }
         }

@@ -15,7 +15,7 @@ use theta_rounds::{Channel, Malformed, PartyId, ProtocolMessage, Slot};
 use theta_sharing::ShareIndex;
 
 use super::Majority;
-pub(super) use views::{GaveUp, Life, UNHEARD};
+pub(super) use views::{GaveUp, Reason};
 use views::{LONGEST_GAVE_UP, LONGEST_VIEW, read_view, write_view};
 
 /// A signer's share of a signature, to all: presignature, R, the share.

@@ -14,17 +14,13 @@ use theta_sharing::{ShareIndex, Threshold};
 
 use super::{
     Majority, Security,
-    message::{GaveUp, Life, UNHEARD},
+    message::{GaveUp, Reason},
     stock::UnderWay,
 };
 use crate::Misbehaviour;
 
 /// The kind of a program's messages in its own numbering.
 const KIND: u16 = 1;
-
-/// The round in which holders of a program with active security and an honest majority say in which of their lives they are: the first in which all know that
-/// all mean the same program.
-const LIVES: u16 = 2;
 
 /// A program at one of its parties. In the program parties are numbered by position among its holders; outside by the index of their share.
 pub(super) struct Run<G: Curve> {
@@ -39,14 +35,8 @@ pub(super) struct Run<G: Curve> {
     security: Security,
     /// The life in which each holder began.
     lives: BTreeMap<PartyId, u16>,
-    /// Whether one life is all that is heard of a holder.
-    hears_one_life: bool,
     /// The holders that were heard in another life, too.
     restarted: BTreeSet<PartyId>,
-    /// What distinguishes this run from others of this party, and what was heard of each holder of that: it is compared when the program has failed.
-    life: Life,
-    heard: BTreeMap<PartyId, Life>,
-    says_its_life: bool,
     /// Where what this party says follows from its seed and from what it hears, and is kept.
     recording: Option<Recording>,
     count: u16,
@@ -113,7 +103,6 @@ impl<G: Curve> Run<G> {
                     presign_semi_ot(party, setting, &set_ups).await
                 })?,
             };
-        let says_its_life = kind == (Majority::Honest, Security::Active);
         let recording = shows_views.then(|| program.record());
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
@@ -125,11 +114,7 @@ impl<G: Curve> Run<G> {
             has_met: false,
             security: kind.1,
             lives: BTreeMap::new(),
-            hears_one_life: !says_its_life,
             restarted: BTreeSet::new(),
-            life: UNHEARD,
-            heard: BTreeMap::new(),
-            says_its_life,
             recording,
             count,
             making,
@@ -185,58 +170,48 @@ impl<G: Curve> Run<G> {
         self.count
     }
 
-    /// What this party tells the others when it throws the program away, and what it shows them when all have, once. `None` if the program has come to
-    /// where its share of x is used, or anybody was heard in two lives: then it neither tells nor shows anything.
-    pub(super) fn give_up(&self, has_failed: bool) -> Option<(GaveUp, View)> {
-        if !self.restarted.is_empty() {
-            return None;
-        }
-        let view = self.recording.as_ref()?.take()?;
-        let heard = |holder: &ShareIndex| self.heard.get(&PartyId::of_share(*holder)).copied().unwrap_or(UNHEARD);
-        let heard = self.holders.iter().map(heard).collect();
-        Some((GaveUp { has_failed, life: self.life, heard }, view))
+    /// What this party tells the others when it throws the program away, and what it shows them when all have, once. `None` if holders have not begun together
+    /// yet, or the program has come to where its share of x is used: then it neither tells nor shows anything.
+    pub(super) fn give_up(&self, reason: Reason) -> Option<(GaveUp, View)> {
+        let recording = self.recording.as_ref()?;
+        let (run, view) = (recording.run()?, recording.take()?);
+        Some((GaveUp { reason, run }, view))
     }
 
-    /// Pairs of holders of which one has lied, past where the share of x is used, and it does not show which. None where anybody was heard in two lives.
+    /// Whether it is this run, which all have begun together.
+    pub(super) fn is(&self, gave_up: &GaveUp) -> bool {
+        self.recording.as_ref().and_then(Recording::run) == Some(gave_up.run)
+    }
+
+    /// Pairs of holders of which one has lied, past where the share of x is used, and it does not show which.
     pub(super) fn disputes(&self) -> Vec<[PartyId; 2]> {
         let found = self.recording.as_ref().map_or_else(Vec::new, Recording::disputes);
         let holder = |position: usize| self.holders.get(position).copied().map(PartyId::of_share);
-        let pairs = found.into_iter().filter_map(|[one, other]| Some([holder(one)?, holder(other)?]));
-        pairs.filter(|_| self.restarted.is_empty()).collect()
+        found.into_iter().filter_map(|[one, other]| Some([holder(one)?, holder(other)?])).collect()
     }
 
     pub(super) fn start(&mut self, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
-        rng.fill_bytes(&mut self.life);
         self.handle(Input::Start, rng)
     }
 
     /// Takes what a holder sent; nothing comes of it if it is none of the program.
     ///
-    /// A holder that was restarted deals other numbers than before. With a dishonest majority, where false numbers look like a cheat, and with passive
-    /// security, where nothing finds them, nothing of its second life is heard, and the program comes to nothing by silence.
+    /// A holder that was restarted deals other numbers than before. Nothing of its second life is heard, and the program comes to nothing by silence: false numbers look like
+    /// a cheat, or, with passive security, nothing finds them.
     pub(super) fn receive(&mut self, from: PartyId, message: Round, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
-        let Round { life, round, mut payload } = message;
+        let Round { life, round, payload } = message;
         if *self.lives.entry(from).or_insert(life) != life {
-            if self.hears_one_life {
-                return Vec::new();
-            }
             self.restarted.insert(from);
+            return Vec::new();
         }
         let position = self.holders.iter().position(|holder| *holder == from.share());
         let Some(index) = position.and_then(ShareIndex::at) else { return Vec::new() };
-        if self.says_its_life && round == LIVES && payload.len() >= size_of::<Life>() {
-            let mut said = UNHEARD;
-            said.copy_from_slice(&payload.split_to(size_of::<Life>()));
-            if *self.heard.entry(from).or_insert(said) != said {
-                self.restarted.insert(from);
-            }
-        }
         let slot = Slot { kind: KIND, number: round };
         let from = PartyId::of_share(index);
         self.handle(Input::Message { from, slot, channel: Channel::Private, payload }, rng)
     }
 
-    /// The holders that said something in a second life: checks may fail for that.
+    /// The holders that said something in a second life: programs come to nothing for that.
     pub(super) fn restarted(&self) -> impl Iterator<Item = PartyId> {
         self.restarted.iter().copied()
     }
@@ -261,16 +236,13 @@ impl<G: Curve> Run<G> {
             match effect {
                 Effect::Send { to: Recipient::Party(party), slot, payload, .. } => {
                     self.round = slot.number;
-                    let says_its_life = self.says_its_life && slot.number == LIVES;
-                    let payload = if says_its_life { [&self.life[..], &payload].concat().into() } else { payload };
                     steps.extend(self.holder(party).map(|to| Step::Send { to, round: slot.number, payload }));
                 }
                 Effect::Blame(blame) => {
                     let offence = match blame.offence {
                         // Where nothing was verified, a liar can make honest shares look false.
-                        // Nor is a holder's share what it dealt, if it began anew between the two.
                         Offence::Protocol(theta_mpc::Misbehaviour::FalseShare)
-                            if self.security == Security::Passive || !self.restarted.is_empty() =>
+                            if self.security == Security::Passive =>
                         {
                             None
                         }

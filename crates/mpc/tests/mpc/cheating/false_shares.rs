@@ -146,7 +146,7 @@ fn anything(rng: &mut SimRng, (n, t): (usize, usize), step: u16, payload: &[u8])
         0 => return plus_one(payload, below(COUNT)),
         1 => changed[32..].copy_from_slice(&claim(below(COUNT + 1)).to_be_bytes()),
         // The program goes on: nothing was claimed.
-        2 | 3 if ![n * (4 + 33 * (t + 1)), 18 * n].contains(&payload.len()) => {}
+        2 | 3 if ![n * (4 + 33 * (t + 1)), 34 * n].contains(&payload.len()) => {}
         2 if below(3) == 0 => {
             let place = 4 * below(n);
             changed[place..place + 4].copy_from_slice(&claim(below(COUNT + 1)).to_be_bytes());
@@ -157,7 +157,7 @@ fn anything(rng: &mut SimRng, (n, t): (usize, usize), step: u16, payload: &[u8])
         }
         _ => {
             for _ in 0..=below(3) {
-                let place = below(18 * n);
+                let place = below(34 * n);
                 changed[place] ^= 1;
             }
         }

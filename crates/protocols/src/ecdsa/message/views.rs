@@ -7,11 +7,8 @@ use theta_rounds::Malformed;
 
 use super::super::elimination::MOST_LIARS;
 
-/// What distinguishes one run of a program at a holder from all others of that holder.
-pub(in crate::ecdsa) type Life = [u8; 16];
-
-/// The life of a holder of which nothing was heard.
-pub(in crate::ecdsa) const UNHEARD: Life = [0; 16];
+/// The name of a run of a program, the same at all its holders.
+pub(in crate::ecdsa) type RunName = [u8; 32];
 
 /// The most holders of a program whose views are shown.
 const MOST_HOLDERS: usize = 2 * MOST_LIARS + 1;
@@ -20,37 +17,45 @@ const MOST_HOLDERS: usize = 2 * MOST_LIARS + 1;
 const SEED: usize = 32;
 
 /// The longest of each.
-pub(super) const LONGEST_GAVE_UP: usize = 4 + size_of::<Life>() * (1 + MOST_HOLDERS);
+pub(super) const LONGEST_GAVE_UP: usize = 3 + size_of::<RunName>();
 pub(super) const LONGEST_VIEW: usize = 4 + SEED + MOST_ROUNDS * (1 + size_of::<Heard>() * MOST_HOLDERS);
 
+/// Why a holder gives up a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::ecdsa) enum Reason {
+    /// A check failed at it.
+    Failed,
+    /// The holder at this place has told it that it has given up.
+    Follows(u8),
+}
+
+/// The byte of a check that failed.
+const FAILED: u8 = u8::MAX;
+
 /// That a holder has thrown away whatever it had of a program, and shall keep nothing of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ecdsa) struct GaveUp {
-    /// Whether a check failed at this holder. If not, it has heard of another one.
-    pub(in crate::ecdsa) has_failed: bool,
-    /// Its own life.
-    pub(in crate::ecdsa) life: Life,
-    /// The life of each holder, in their order, that it has heard.
-    pub(in crate::ecdsa) heard: Vec<Life>,
+    pub(in crate::ecdsa) reason: Reason,
+    /// Of which run it is.
+    pub(in crate::ecdsa) run: RunName,
 }
 
 impl GaveUp {
     pub(super) fn write(&self, writer: Writer) -> Writer {
-        let count = u8::try_from(self.heard.len()).unwrap_or(u8::MAX);
-        let writer = writer.u8(self.has_failed.into()).raw(&self.life).u8(count);
-        self.heard.iter().fold(writer, |writer, life| writer.raw(life))
+        let reason = match self.reason {
+            Reason::Failed => FAILED,
+            Reason::Follows(place) => place,
+        };
+        writer.u8(reason).raw(&self.run)
     }
 
     pub(super) fn read(fields: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let has_failed = match fields.u8()? {
-            0 => false,
-            1 => true,
-            _ => return Err(Malformed("a check has failed or has not")),
+        let reason = match fields.u8()? {
+            FAILED => Reason::Failed,
+            place if usize::from(place) < MOST_HOLDERS => Reason::Follows(place),
+            _ => return Err(Malformed("a program has fewer holders")),
         };
-        let life = fields.array()?;
-        let count = usize::from(fields.u8()?);
-        let heard = (0..count).map(|_| fields.array()).collect::<Result<_, _>>()?;
-        Ok(Self { has_failed, life, heard })
+        Ok(Self { reason, run: fields.array()? })
     }
 }
 

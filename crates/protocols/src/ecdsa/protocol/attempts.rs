@@ -25,7 +25,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
             self.attempt = self.attempt.saturating_add(1);
         }
         if self.setting.digest.is_none() && self.attempt >= FILLING_ATTEMPTS {
-            return self.end(State::Filled(Vec::new()));
+            // Who has lied in the last one may show within two ticks.
+            if self.openings.are_closed() {
+                self.end(State::Filled(Vec::new()));
+            }
+            return;
         }
         if self.setting.coordinator(self.attempt) != self.setting.local {
             return;

@@ -89,7 +89,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
                             self.quarantine(attempt, phase, None);
                         }
                         // Who has lied may show soon.
-                        if !(is_a_lie && self.open(attempt, Some(phase))) {
+                        if !(is_a_lie && self.open(attempt, Err(phase))) {
                             self.tell_of_a_failure(attempt, phase);
                         }
                     }

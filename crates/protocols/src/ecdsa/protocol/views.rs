@@ -13,7 +13,8 @@ use super::{GroupOf, RobustEcdsa};
 use crate::Misbehaviour;
 use crate::ecdsa::{
     curves::StockCurve,
-    message::{Body, GaveUp, UNHEARD},
+    message::{Body, GaveUp, Reason},
+    run::Run,
     stock::{self, Cause},
 };
 
@@ -33,6 +34,13 @@ pub(super) struct Openings {
     opened: u8,
 }
 
+impl Openings {
+    /// Whether nothing is waited for.
+    pub(super) fn are_closed(&self) -> bool {
+        self.open.is_empty()
+    }
+}
+
 /// A program that this party has thrown away.
 struct Opening {
     holders: Vec<PartyId>,
@@ -47,18 +55,36 @@ struct Opening {
 }
 
 impl Opening {
-    /// Whoever is heard in another life than it says that it has, and who says so.
-    fn apart(&self) -> BTreeSet<PartyId> {
-        let mut apart = BTreeSet::new();
-        for (by, account) in &self.gave_up {
-            for (of, heard) in self.holders.iter().zip(&account.heard) {
-                let is_other = *heard != UNHEARD && self.gave_up.get(of).is_some_and(|own| own.life != *heard);
-                if of != by && is_other {
-                    apart.extend([*of, *by]);
+    fn place(&self, party: PartyId) -> Option<u8> {
+        u8::try_from(self.holders.iter().position(|holder| *holder == party)?).ok()
+    }
+
+    fn reason(&self, party: PartyId) -> Option<Reason> {
+        self.gave_up.get(&party).map(|gave_up| gave_up.reason)
+    }
+
+    /// Whom a holder says that it follows.
+    fn followed(&self, party: PartyId) -> Option<PartyId> {
+        match self.reason(party)? {
+            Reason::Failed => None,
+            Reason::Follows(place) => self.holders.get(usize::from(place)).copied(),
+        }
+    }
+
+    /// Holders that follow each other in a circle. One of them lies, as each that does not has heard whom it follows before it said so.
+    fn circle(&self) -> Option<Vec<PartyId>> {
+        self.holders.iter().find_map(|start| {
+            let path =
+                core::iter::successors(Some(*start), |party| self.followed(*party)).skip(1).take(self.holders.len());
+            let mut circle = Vec::new();
+            for party in path {
+                circle.push(party);
+                if party == *start {
+                    return Some(circle);
                 }
             }
-        }
-        apart
+            None
+        })
     }
 
     fn others(&self, local: PartyId) -> impl Iterator<Item = PartyId> {
@@ -69,26 +95,31 @@ impl Opening {
 impl<C: StockCurve> RobustEcdsa<C> {
     /// A program has failed a check here, or another holder says that it has there. Throws it away for good and says so to its holders, if nothing of it has
     /// left that depends on a share of x, and no holder of it was heard in two lives. Returns whether it did; the caller drops the run.
-    pub(super) fn open(&mut self, attempt: u16, failed: Option<&'static str>) -> bool {
+    pub(super) fn open(&mut self, attempt: u16, why: Result<PartyId, &'static str>) -> bool {
         if self.openings.opened >= MOST_OPENED || !self.setting.shows_views() {
             return false;
         }
         let Some(run) = self.runs.get_mut(&attempt) else { return false };
-        let Some((gave_up, view)) = run.give_up(failed.is_some()) else { return false };
+        let place = |followed: PartyId| run.holders().iter().position(|holder| *holder == followed.share());
+        let reason = match why {
+            Err(_) => Some(Reason::Failed),
+            Ok(followed) => place(followed).and_then(|place| u8::try_from(place).ok()).map(Reason::Follows),
+        };
+        let Some((gave_up, view)) = reason.and_then(|reason| run.give_up(reason)) else { return false };
         let (local, count) = (self.setting.local, run.count());
         let holders: Vec<PartyId> = run.holders().iter().copied().map(PartyId::of_share).collect();
         self.openings.opened += 1;
         let opening = Opening {
             holders,
             count,
-            phase: failed.unwrap_or(ANOTHERS),
-            gave_up: BTreeMap::from([(local, gave_up.clone())]),
+            phase: why.err().unwrap_or(ANOTHERS),
+            gave_up: BTreeMap::from([(local, gave_up)]),
             views: BTreeMap::from([(local, view)]),
             is_shown: false,
             ticks: 0,
         };
         for party in opening.others(local) {
-            self.send(Recipient::Party(party), Body::GaveUp { attempt, gave_up: gave_up.clone() });
+            self.send(Recipient::Party(party), Body::GaveUp { attempt, gave_up });
         }
         self.openings.open.insert(attempt, opening);
         true
@@ -101,29 +132,25 @@ impl<C: StockCurve> RobustEcdsa<C> {
         attempt: u16,
         gave_up: GaveUp,
     ) -> Result<(), Misbehaviour> {
-        let is_holder = self.runs.get(&attempt).is_some_and(|run| run.holders().contains(&from.share()));
-        if is_holder && self.open(attempt, None) {
+        let is_of = |run: &Run<GroupOf<C>>| run.holders().contains(&from.share()) && run.is(&gave_up);
+        if self.runs.get(&attempt).is_some_and(is_of) && self.open(attempt, Ok(from)) {
             self.ended_badly(attempt);
         }
+        let local = self.setting.local;
         let Some(opening) = self.openings.open.get_mut(&attempt) else { return Ok(()) };
-        if !opening.holders.contains(&from) {
+        // Who speaks of another run says nothing of this one.
+        if !opening.gave_up.get(&local).is_some_and(|own| own.run == gave_up.run) {
             return Ok(());
         }
-        if gave_up.heard.len() != opening.holders.len() {
+        let Some(place) = opening.place(from) else { return Ok(()) };
+        let follows = |it: u8| gave_up.reason == Reason::Follows(it);
+        if follows(place) || matches!(gave_up.reason, Reason::Follows(it) if usize::from(it) >= opening.holders.len()) {
             return Err(Misbehaviour::MalformedRound);
         }
         opening.gave_up.entry(from).or_insert(gave_up);
-        if opening.gave_up.len() < opening.holders.len() || opening.is_shown {
-            return Ok(());
-        }
-        let apart = opening.apart();
-        if apart.is_empty() {
+        if opening.gave_up.len() == opening.holders.len() && !opening.is_shown {
             self.show(attempt);
             self.compare(attempt);
-        } else {
-            let phase = opening.phase;
-            self.openings.open.remove(&attempt);
-            self.ask(stock::Ask::Failed { holders: apart.into_iter().collect(), cause: Cause::Restart, phase });
         }
         Ok(())
     }
@@ -175,18 +202,31 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let pairs = found.iter().filter_map(|dispute| Some([at(dispute.sender)?, at(dispute.receiver)?]));
         let (own, apart): (Vec<_>, Vec<_>) = pairs.partition(|pair| pair.contains(&local));
         let mut named: BTreeSet<PartyId> = own.into_iter().flatten().filter(|party| *party != local).collect();
+        let mut circle = Vec::new();
         if found.is_empty() {
-            // Nobody has lied in the program, so no check of it has failed.
-            let says_so = |party: &PartyId| opening.gave_up.get(party).is_some_and(|gave_up| gave_up.has_failed);
-            named.extend(opening.others(local).filter(says_so));
+            // Nobody has lied in the program, so no check of it has failed; and whom this party has followed cannot have followed this party.
+            let follows_back =
+                |party: &PartyId| opening.followed(*party) == Some(local) && opening.followed(local) == Some(*party);
+            let lies = |party: &PartyId| opening.reason(*party) == Some(Reason::Failed) || follows_back(party);
+            named.extend(opening.others(local).filter(lies));
+            circle = opening.circle().filter(|_| named.is_empty()).unwrap_or_default();
+        }
+        if !circle.is_empty() {
+            self.ask(stock::Ask::Spoiled { local, signers: circle.clone(), liars });
         }
         if named.is_empty() {
-            let pairs: BTreeSet<PartyId> = apart.iter().flatten().copied().collect();
+            let pairs: BTreeSet<PartyId> = apart.iter().flatten().chain(&circle).copied().collect();
             let holders = if pairs.is_empty() { opening.holders.clone() } else { pairs.into_iter().collect() };
             self.ask(stock::Ask::Failed { holders, cause: Cause::Check, phase: opening.phase });
         }
         for pair in apart {
             self.ask(stock::Ask::Spoiled { local, signers: pair.to_vec(), liars });
+        }
+        if !named.is_empty()
+            && let Some(rehearsals) = &self.setting.rehearsals
+        {
+            // It has found somebody, and takes none from what others may need.
+            rehearsals.note_a_good_end();
         }
         self.blames.extend(named.into_iter().map(|party| (party, Misbehaviour::FalseRound)));
     }

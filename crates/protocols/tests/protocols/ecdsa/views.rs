@@ -16,13 +16,16 @@ use super::support::{Group, Liar, Ran, id};
 use crate::supplied::SuppliedMachine;
 
 /// The last round before the share of the key is used, in a program that makes one signature. See `the_border_is_where_it_is`.
-const BORDER: u16 = 19;
+const BORDER: u16 = 20;
+
+/// The first round after all know that they have begun together.
+const BEGUN: u16 = 4;
 
 /// The rounds of the masked key's opening: its shares, and what contradicts each other.
 const OPENING: [u16; 2] = [BORDER + 1, BORDER + 2];
 
 /// The rounds in which all say that they are here, with a byte that nobody reads.
-const HERE: [u16; 3] = [6, 10, 15];
+const HERE: [u16; 3] = [8, 12, 17];
 
 /// Attempt and round of a message of a program.
 fn of_program(payload: &[u8]) -> (u16, u16) {
@@ -56,7 +59,9 @@ fn noted_lie(round: u16, only: Option<u16>, lied_to: &LiedTo) -> Box<dyn Adversa
 
 /// By whom a party is named for its rounds, whether they are false or no message.
 fn named_by(report: &Ran, liar: u16) -> BTreeSet<u16> {
-    let is_named = |name: &str| ["false_round", "false_share", "not_an_element", "not_a_scalar"].contains(&name);
+    let is_named = |name: &str| {
+        ["false_round", "false_share", "false_confirmation", "not_an_element", "not_a_scalar"].contains(&name)
+    };
     report.blames_of(id(liar)).filter(|(_, blame)| is_named(blame.offence.name())).map(|(by, _)| by.get()).collect()
 }
 
@@ -64,7 +69,7 @@ fn named_by(report: &Ran, liar: u16) -> BTreeSet<u16> {
 fn who_lies_in_a_round_is_named_by_whom_it_lied_to() {
     let group = Group::new(Suite::EcdsaP256, 2, 3);
     let mut false_rounds = 0;
-    for round in (2..BORDER).filter(|round| !HERE.contains(round)).chain(OPENING) {
+    for round in (BEGUN..=BORDER).filter(|round| !HERE.contains(round)).chain(OPENING) {
         for liar in 1..=3 {
             let others = (1..=3).filter(|other| *other != liar);
             for only in others.map(Some).chain([None]) {
@@ -86,7 +91,7 @@ fn who_lies_in_a_round_is_named_by_whom_it_lied_to() {
 /// Where there are more holders than a program has, the signature comes without the liar.
 #[test]
 fn the_request_is_delivered_without_the_liar() {
-    for round in [3_u16, 8, 11, BORDER - 1, OPENING[0], OPENING[1]] {
+    for round in [5_u16, 10, 13, BORDER - 1, BORDER, OPENING[0], OPENING[1]] {
         let group = Group::new(Suite::EcdsaP256, 3, 7);
         let message = [7, round.to_le_bytes()[0]];
         let liar = group.coordinator(&message) % 7 + 1;
@@ -116,7 +121,7 @@ fn who_says_nothing_of_a_failed_program_stops_nothing_and_is_not_named() {
             let mut group = Group::new(Suite::EcdsaP256, 2, 4);
             group.ticks = 40;
             let liar = group.coordinator(&[seed]) % 4 + 1;
-            let report = group.run(&[seed], seed.into(), vec![(liar, withholds(kinds, 12))]);
+            let report = group.run(&[seed], seed.into(), vec![(liar, withholds(kinds, 13))]);
             group.check(&[seed], &report).unwrap();
             assert!(named_by(&report, liar).is_empty(), "silence is no proof");
         }
@@ -209,14 +214,16 @@ impl Said {
     }
 }
 
-/// That the third has given up a program, in this life, and heard nothing of the others.
-fn gave_up(attempt: u16, has_failed: bool, life: &[u8]) -> Bytes {
-    [&attempt.to_be_bytes()[..], &[u8::from(has_failed)], life, &[3], &[0; 48]].concat().into()
+/// That a holder has given up a run of a program: 255 for a check that failed, else the place of whom it follows.
+fn gave_up(attempt: u16, reason: u8, run: &[u8]) -> Bytes {
+    [&attempt.to_be_bytes()[..], &[reason], run].concat().into()
 }
 
-/// The life that a holder says in the second round of its first program.
-fn life_of(said: &Said) -> Option<Vec<u8>> {
-    (said.round() == Some((0, 2))).then(|| said.payload[4..20].to_vec())
+const FAILED: u8 = 255;
+
+/// The name of the run, which all say in the round in which they compare it.
+fn run_of(said: &Said) -> Option<Vec<u8>> {
+    (said.round() == Some((0, BEGUN - 1))).then(|| said.payload[4..36].to_vec())
 }
 
 #[test]
@@ -235,28 +242,28 @@ fn the_border_is_where_it_is() {
     assert!(HERE.iter().all(|round| short.contains(round)), "{short:?}");
     assert_eq!(trio.senders(GAVE_UP, 0), BTreeSet::new());
     // The third falls silent after a round, and says that a check failed: up to the border the others give up, too.
-    let last = (2..40).rev().find(|round| give_up_from(&group, *round, None).senders(GAVE_UP, 0).len() > 1);
+    let last = (2..40).rev().find(|round| give_up_from(&group, *round, None, FAILED).senders(GAVE_UP, 0).len() > 1);
     assert_eq!(last, Some(BORDER));
 }
 
 /// The third sends nothing of round `from` of any program and of later ones, to one other holder or to both, and says in their place that it has given up; it is
 /// silent about what it knows unless all have said so.
-fn give_up_from(group: &Group, from: u16, only: Option<u16>) -> Trio<'_> {
+fn give_up_from(group: &Group, from: u16, only: Option<u16>, reason: u8) -> Trio<'_> {
     let mut trio = Trio::new(group);
-    let mut life = vec![0; 16];
+    let mut run = vec![0; 32];
     let mut told = BTreeSet::new();
     let mut number = 40_000;
     trio.start(move |said| {
         if said.from != 3 {
             return vec![said];
         }
-        life = life_of(&said).unwrap_or_else(|| life.clone());
+        run = run_of(&said).unwrap_or_else(|| run.clone());
         match said.round() {
             Some((0, round)) if round >= from && only.is_none_or(|only| only == said.to) => {
                 let mut all = Vec::new();
                 for to in [1, 2] {
                     number += 1;
-                    let payload = gave_up(0, true, &life);
+                    let payload = gave_up(0, reason, &run);
                     all.extend(told.insert(to).then(|| Said {
                         from: 3,
                         to,
@@ -278,9 +285,9 @@ fn give_up_from(group: &Group, from: u16, only: Option<u16>) -> Trio<'_> {
 fn nothing_is_shown_when_one_is_past_the_border() {
     let group = Group::new(Suite::EcdsaP256, 2, 3);
     let (mut shown, mut kept) = (0, 0);
-    for from in 2..=30 {
+    for from in BEGUN..=30 {
         for only in [None, Some(1), Some(2)] {
-            let trio = give_up_from(&group, from, only);
+            let trio = give_up_from(&group, from, only, FAILED);
             let is_past = [1, 2].iter().any(|holder| trio.reached(*holder, 0) > BORDER);
             let views: BTreeSet<u16> = trio.senders(VIEW, 0);
             let honest = views.iter().filter(|by| **by != 3).count();
@@ -300,43 +307,81 @@ fn nothing_is_shown_when_one_is_past_the_border() {
 #[test]
 fn a_false_alarm_names_who_gives_it() {
     let group = Group::new(Suite::EcdsaP256, 2, 3);
-    for from in 2..BORDER {
-        let trio = give_up_from(&group, from, None);
+    for from in BEGUN..BORDER {
+        let trio = give_up_from(&group, from, None, FAILED);
         let named: BTreeSet<_> = trio.blames.iter().filter(|(by, ..)| *by != 3).copied().collect();
         assert_eq!(named, BTreeSet::from([(1, 3, "false_round"), (2, 3, "false_round")]), "from {from}");
     }
 }
 
-/// A holder that has begun anew may have sent anything before. Others have heard another life of it than it says, or two of them, and nothing is shown.
+/// Whoever says that it has only followed one who had not given up is named by that one, and others know that one of the two lies.
+#[test]
+fn who_follows_nobody_is_named() {
+    let group = Group::new(Suite::EcdsaP256, 2, 3);
+    for followed in [1, 2] {
+        for from in BEGUN..BORDER {
+            let trio = give_up_from(&group, from, None, u8::try_from(followed).unwrap() - 1);
+            let named: BTreeSet<_> = trio.blames.iter().filter(|(by, ..)| *by != 3).copied().collect();
+            assert_eq!(named, BTreeSet::from([(followed, 3, "false_round")]), "from {from}");
+        }
+    }
+}
+
+/// A liar that seems to have begun anew hides nothing by that.
+#[test]
+fn a_second_life_hides_no_lie() {
+    let group = Group::new(Suite::EcdsaP256, 2, 3);
+    for liar in 1..=3 {
+        for round in [5, BORDER - 1, OPENING[0]] {
+            let mut lies = lie(round, None);
+            let twice = Tamper(move |rng: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
+                let honest = HonestSend { slot, channel: Channel::Private, payload };
+                let mut all = Vec::new();
+                for said in lies.on_send(rng, to, honest) {
+                    all.push((said.slot, said.payload.clone()));
+                    if slot.kind >= PROGRAM {
+                        all.push((Slot { kind: (slot.kind ^ 1).max(PROGRAM), ..slot }, said.payload));
+                    }
+                }
+                all
+            });
+            let report = group.run(b"m", round.into(), vec![(liar, Box::new(twice))]);
+            group.check_safe(b"m", &report).unwrap();
+            assert!(!named_by(&report, liar).is_empty(), "round {round} of {liar}");
+        }
+    }
+}
+
+/// A holder that has begun anew may have sent anything before. It has no run that others have, so it says nothing, and nothing is shown.
 #[test]
 fn nothing_is_shown_where_one_has_begun_anew() {
     let group = Group::new(Suite::EcdsaP256, 2, 3);
-    for (at, is_heard) in (2..=BORDER).flat_map(|at| [(at, false), (at, true)]) {
+    for at in BEGUN..=BORDER {
         let mut trio = Trio::new(&group);
         // The third says nothing from this round on, so that all wait.
-        let mut life = vec![0; 16];
+        let mut run = vec![0; 32];
         trio.start(|said| {
-            life = Some(&said).filter(|said| said.from == 3).and_then(life_of).unwrap_or_else(|| life.clone());
+            run = run_of(&said).unwrap_or_else(|| run.clone());
             let is_late = said.from == 3 && said.round().is_some_and(|(attempt, round)| attempt > 0 || round >= at);
             if is_late { Vec::new() } else { vec![said] }
         });
-        // The second begins anew, and hears all that was said to it once more; what it says in its new program reaches the first or does not.
+        // The second begins anew, and hears all that was said to it once more; nothing of its new program reaches the first.
         let mut again: Vec<_> = vec![(2, Input::Start)];
         again.extend(trio.log.iter().filter(|said| said.to == 2).cloned().map(|said| (2, said.input())));
         let new = trio.group.restarted(2, b"m");
         trio.machines.insert(2, new);
-        let passes = |said: Said| if said.round().is_none() || is_heard { vec![said] } else { Vec::new() };
-        trio.drive(again, passes);
+        let is_shown = |said: &Said| said.slot.kind < PROGRAM;
+        trio.drive(again, |said| if is_shown(&said) { vec![said] } else { Vec::new() });
         // The third says that a check failed.
         for to in [1, 2] {
             let slot = Slot { kind: GAVE_UP, number: 40_000 + to };
-            let said = Said { from: 3, to, slot, payload: gave_up(0, true, &life) };
-            trio.drive(vec![(to, said.input())], passes);
+            let said = Said { from: 3, to, slot, payload: gave_up(0, FAILED, &run) };
+            trio.drive(vec![(to, said.input())], |said| if is_shown(&said) { vec![said] } else { Vec::new() });
         }
-        let gave_up = trio.senders(GAVE_UP, 0);
-        assert!(gave_up.contains(&2) && gave_up.contains(&1) != is_heard, "round {at}, {is_heard}: {gave_up:?}");
-        assert!(!trio.senders(VIEW, 0).iter().any(|by| *by != 3), "round {at}, {is_heard}");
-        assert!(trio.blames.iter().all(|(by, ..)| *by == 3), "round {at}, {is_heard}: {:?}", trio.blames);
+        let given_up = trio.senders(GAVE_UP, 0);
+        assert!(given_up.contains(&1) && !given_up.contains(&2), "round {at}: {given_up:?}");
+        assert!(!trio.senders(VIEW, 0).iter().any(|by| *by != 3), "round {at}");
+        assert!(trio.blames.iter().all(|(by, ..)| *by == 3), "round {at}: {:?}", trio.blames);
     }
 }
 
@@ -350,7 +395,7 @@ fn a_restart_in_the_middle_names_nobody() {
         for number in 1..=4 {
             let machine = group.machine(number, b"m");
             match number {
-                4 if seed % 2 == 1 => simulator.byzantine(id(4), machine, lie(12, None)),
+                4 if seed % 2 == 1 => simulator.byzantine(id(4), machine, lie(13, None)),
                 _ => simulator.honest(id(number), machine),
             }
         }
@@ -376,7 +421,7 @@ fn few_programs_of_a_request_are_opened() {
         (number, Box::new(spy))
     };
     // Nobody is named, as the liar says nothing of failed programs.
-    drop(group.run(b"m", 1, vec![(3, withholds(&[GAVE_UP, VIEW], 12)), spy(1), spy(2)]));
+    drop(group.run(b"m", 1, vec![(3, withholds(&[GAVE_UP, VIEW], 13)), spy(1), spy(2)]));
     let seen = seen.lock().unwrap();
     for number in [1, 2] {
         let opened = seen.iter().filter(|(by, _)| *by == number).count();
