@@ -80,9 +80,10 @@ mod tests {
     /// How messages follow from seeds is a part of the protocol: holders that draw otherwise take each other for liars.
     #[test]
     fn messages_follow_from_seeds_as_ever() {
-        for (n, count, known) in
-            [(3_u16, 1, "bc73aa38c72b416d307e36ff368f96abb1219240f972398e80b98d4068dfddd3"), (5, 70, "787ef5d6e870759bd4d85b62fc7c3180f6077773c8e4b41015cfe324209b932f")]
-        {
+        for (n, count, known) in [
+            (3_u16, 1, "bc73aa38c72b416d307e36ff368f96abb1219240f972398e80b98d4068dfddd3"),
+            (5, 70, "787ef5d6e870759bd4d85b62fc7c3180f6077773c8e4b41015cfe324209b932f"),
+        ] {
             let setting = Presigning::<P256> {
                 holders: (1..=n).map(|index| index.try_into().unwrap()).collect(),
                 epoch: Epoch::FIRST,
