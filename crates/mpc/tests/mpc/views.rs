@@ -4,7 +4,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng as _, SeedableRng};
 use theta_groups::{Group as _, P256, Scalar as _, Secret};
 use theta_mpc::ecdsa::{Dispute, Presigned, Presigning, disputes, presign};
-use theta_mpc::{Program, Recording, View};
+use theta_mpc::{MOST_ROUNDS, Program, Recording, View};
 use theta_names::{Epoch, ShareIndex};
 use theta_rounds::simulator::{Adversary, Conditions, SimRng, Simulator, Tamper};
 use theta_rounds::{Driver, LockStep, PartyId, Slot};
@@ -171,6 +171,20 @@ fn who_lies_in_any_round_before_the_border_is_in_every_dispute() {
     every_round(1, 2, 1);
     every_round(1, 2, 3);
     every_round(2, 2, 2);
+}
+
+/// The largest program that is opened has fewer rounds than a view has room for.
+#[test]
+fn the_largest_program_has_a_view() {
+    let group = Group::new(3, 64);
+    let sent = Sent::default();
+    let ran = group.run(1, vec![(1, Box::new(Recorder(sent.clone())))]);
+    assert!(ran.have_results.iter().all(|has| *has));
+    let last = sent.lock().unwrap().iter().map(|(_, round, _)| *round).max().unwrap();
+    assert!((30..MOST_ROUNDS).contains(&last.into()), "{last}");
+    // In some rounds nobody reads what is said, and in some a liar says nothing.
+    let shown = (8..14).filter_map(|round| views(&group.run(2, vec![(6, flip(round, None))]))).next();
+    check(&group.disputes(&shown.unwrap()), &[6], "the largest");
 }
 
 /// What is falsified deeply: other messages of the liar's, those of others, and the shortest.
