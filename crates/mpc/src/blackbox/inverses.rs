@@ -19,6 +19,8 @@ pub struct Inverses<B: BlackBox> {
 /// For each a a random u and u a, which has been verified: with them a product x a takes one opening, of x - u.
 #[derive(Debug)]
 pub(crate) struct Masks<B: BlackBox> {
+    /// Which masks they are, if it is on record how they were dealt.
+    pub(crate) record: Option<u64>,
     pub(crate) masks: Shared<B>,
     pub(crate) products: Shared<B>,
 }
@@ -45,9 +47,11 @@ impl<B: BlackBox> Inverses<B> {
     pub(crate) fn filter(self, keep: impl Fn(usize) -> bool) -> Self {
         let elements =
             self.elements.into_iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, element)| element).collect();
-        let masks = self
-            .masks
-            .map(|Masks { masks, products }| Masks { masks: masks.filter(&keep), products: products.filter(&keep) });
+        let masks = self.masks.map(|Masks { record, masks, products }| {
+            let (before, masks, products) = (masks.len(), masks.filter(&keep), products.filter(&keep));
+            // Places on record are those of all.
+            Masks { record: record.filter(|_| masks.len() == before), masks, products }
+        });
         Self { values: self.values.filter(keep), elements, masks }
     }
 
@@ -66,10 +70,11 @@ impl<B: BlackBox> Inverses<B> {
     ) -> Result<(Shared<B>, Vec<Element<B>>, Shared<B>), Stop> {
         let Self { values, elements, masks } = self;
         let products = match masks {
-            Some(Masks { masks, products }) => {
+            Some(Masks { record, masks, products }) => {
                 super::check_factor(factor)?;
                 let differences = &factor.repeated(values.len()) - &masks;
-                let differences = black_box.open_masked(&differences, points, digest).await?;
+                let differences =
+                    black_box.open_masked(&differences, record.map(|record| (record, points)), digest).await?;
                 &values.times_each(&differences) + &products
             }
             None => {
@@ -92,13 +97,13 @@ pub(crate) async fn inverses<B: Products>(black_box: &B, count: usize) -> Result
     }
     // What the checks need comes in the same round: random values for the products, a mask and a coin for the elements.
     let for_checks = drawn_to_verify(2 * count) + 2;
-    let (masks, drawn) = black_box.random_for_masks(count, 2 * count + for_checks).await?;
+    let (masks, drawn, record) = black_box.random_for_masks(count, 2 * count + for_checks).await?;
     let (drawn, more) = drawn.split(2 * count);
     black_box.reserve().put(&more);
     let (a, b) = drawn.split(count);
     let (c, products) = black_box.multiply(&a.then(&a), &b.then(&masks)).await?.split(count);
     let inverses = inverses_from(black_box, (a, b, c)).await?;
-    Ok(Inverses { masks: Some(Masks { masks, products }), ..inverses })
+    Ok(Inverses { masks: Some(Masks { record, masks, products }), ..inverses })
 }
 
 /// Values with the generator times their inverses, from triples: c = a b is opened, and a^-1 G is (b / c) G.

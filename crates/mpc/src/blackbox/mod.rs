@@ -29,7 +29,7 @@ pub use inverses::Inverses;
 pub(crate) use inverses::Masks;
 pub(crate) use inverses::{inverses, inverses_from};
 pub(crate) use openings::{open_points, prepare_opening};
-pub(crate) use products::{Products, Unverified, check_factor, check_lengths, multiply};
+pub(crate) use products::{ForMasks, Products, Unverified, check_factor, check_lengths, multiply};
 pub(crate) use reserve::Reserve;
 pub use shared::{Shared, SharedPoints};
 pub(crate) use shared::{decode, encode, is_zero, read, zeros};
@@ -161,15 +161,16 @@ pub trait BlackBox: Sized + Send + Sync + 'static {
         self.open(values)
     }
 
-    /// Shows a factor less each of the masks that came with [`Self::inverses`], and confirms a digest that all have confirmed before already. `points`: for each party, by
-    /// position, the generator times its share of the factor, or nothing if that is not known; whoever shows a false share is found by them if the black box can.
+    /// Shows a factor less each of the masks that came with [`Self::inverses`], and confirms a digest of what all know to be the same. `known`: the number under which it is on
+    /// record how these masks were dealt; and for each party, by position, the generator times its share of the factor, the same at all parties, or nothing if that is not
+    /// known. Whoever shows a false share is found by them if the black box can.
     ///
     /// # Errors
     /// [`Stop`].
     fn open_masked(
         &self,
         values: &Shared<Self>,
-        _points: &[Element<Self>],
+        _known: Option<(u64, &[Element<Self>])>,
         digest: [u8; 32],
     ) -> impl Future<Output = Result<Vec<Scalar<Self>>, Stop>> + Send {
         open_masked(self, values, digest)

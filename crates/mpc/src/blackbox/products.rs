@@ -23,13 +23,13 @@ pub(crate) trait Products: BlackBox {
     /// Random values that were drawn in advance.
     fn reserve(&self) -> &Reserve<Self>;
 
-    /// Random values to mask a factor, and more that are not. Where it can be known afterwards who dealt what of the masks, that goes on record.
-    fn random_for_masks(
-        &self,
-        masks: usize,
-        more: usize,
-    ) -> impl Future<Output = Result<(Shared<Self>, Shared<Self>), Stop>> + Send {
-        async move { Ok(self.random(masks + more).await?.split(masks)) }
+    /// Random values to mask a factor, and more that are not. Where it can be known afterwards who dealt what of the masks, that goes on record, under the number that is
+    /// returned.
+    fn random_for_masks(&self, masks: usize, more: usize) -> impl Future<Output = Result<ForMasks<Self>, Stop>> + Send {
+        async move {
+            let (masks, more) = self.random(masks + more).await?.split(masks);
+            Ok((masks, more, None))
+        }
     }
 
     /// This party's part of a product. The parts of all parties, weighted as `reduce` does, add up to it.
@@ -53,6 +53,9 @@ pub(crate) trait Products: BlackBox {
         logarithms: &Shared<Self>,
     ) -> impl Future<Output = Result<Vec<Element<Self>>, Stop>> + Send;
 }
+
+/// Masks, other random values, and the number of the record.
+pub(crate) type ForMasks<B> = (Shared<B>, Shared<B>, Option<u64>);
 
 /// Products that nobody has verified yet: factors, factors, results.
 pub(crate) struct Unverified<B: BlackBox>(Mutex<Queue<B>>);

@@ -189,6 +189,9 @@ pub(super) async fn presign_with<G: Curve, M: Security>(
     setting: Presigning<G>,
 ) -> Result<Presigned<G>, Stop> {
     let Presigning { holders, epoch, public_key, share, points, session, count, digest, owner } = setting;
+    if !points.is_empty() && points.len() != party.n() {
+        return Err(Stop::Input("there is a point for each holder, or there are none"));
+    }
     let black_box = Shamir::<G, M>::at(party, holders.clone()).await?;
     let sharing = Sharing::of(&black_box, epoch);
     let identity = KeyIdentity { public: public_key, sharing };
@@ -259,6 +262,9 @@ pub(super) async fn meet<G: Curve>(party: &Party, domain: &'static str, setting:
         .with("digest", setting.digest.as_ref().map_or(&[][..], |digest| &digest[..]));
     for holder in &setting.holders {
         transcript.append("holder", &holder.get().to_be_bytes());
+    }
+    for point in &setting.points {
+        transcript.append("point", &G::encode(point));
     }
     if let Some(owner) = setting.owner {
         transcript.append("owner", &owner.get().to_be_bytes());

@@ -103,7 +103,7 @@ macro_rules! zero_denominators {
                 let mut made = inverses_from(&black_box, (numbers([5, 6, 7]), b, c)).await?;
                 if $black_box::<G>::ACTIVE {
                     let masks = numbers([11, 12, 13]);
-                    made.masks = Some(Masks { products: black_box.multiply(&a, &masks).await?, masks });
+                    made.masks = Some(Masks { record: None, products: black_box.multiply(&a, &masks).await?, masks });
                 }
                 let nonces = nonces_from(&black_box, Epoch::FIRST, made).await?;
                 let mut tuples = bind(&black_box, nonces, &key).await?;

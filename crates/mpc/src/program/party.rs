@@ -380,13 +380,15 @@ impl Party {
 
     /// Goes on with rounds of their own, which other parties may not take: liars may have told only some that there is a reason. Whoever does not come along sends
     /// and expects the rounds that follow, and neither side takes the other's messages for false ones.
-    pub(crate) fn branch_off(&self) -> Result<(), Stop> {
+    ///
+    /// Says whether it did: nothing does beside other parts of a program that are in the middle of a round, nor twice.
+    pub(crate) fn branches_off(&self) -> bool {
         let mut state = self.state();
-        if state.building.used || state.round >= BRANCH {
-            return Err(Stop::Bug(Bug("a program that branches off in the middle of a round, or twice")));
+        let may = !state.building.used && state.round < BRANCH;
+        if may {
+            state.round = BRANCH - 1;
         }
-        state.round = BRANCH - 1;
-        Ok(())
+        may
     }
 
     /// Notes that one of two parties has lied.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Party, Scalar, Security, Shared, Stop,
-    blackbox::{encode, read, zeros},
+    blackbox::{ForMasks, encode, read, zeros},
     program::SEED,
 };
 
@@ -225,7 +225,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
 
     /// Random sharings of degree t, the first of which go on record as they were dealt. Nothing else comes from the polynomials of those: what does, is not
     /// used.
-    pub(super) async fn deal_on_record(&self, count: usize, more: usize) -> Result<(Shared<Self>, Shared<Self>), Stop> {
+    pub(super) async fn deal_on_record(&self, count: usize, more: usize) -> Result<ForMasks<Self>, Stop> {
         let recorded = self.batches(count);
         let rows = self.coefficients.vandermonde.len();
         let batches = recorded + self.batches(more);
@@ -239,9 +239,14 @@ impl<G: Group, M: Security> Shamir<G, M> {
             kept
         });
         let record = Record { count, chosen, received: received.collect() };
-        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
-        let first = extracted.part(0..count);
-        Ok((first, extracted.part(recorded * rows..recorded * rows + more)))
+        let number = {
+            let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+            let number = records.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
+            records.insert(number, record);
+            number
+        };
+        let masks = extracted.part(0..count);
+        Ok((masks, extracted.part(recorded * rows..recorded * rows + more), Some(number)))
     }
 
     /// Random sharings of degree t, and of degree 2t of the same values.

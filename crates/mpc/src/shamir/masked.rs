@@ -99,7 +99,9 @@ impl<G: Group, M: Security> Shamir<G, M> {
     ) -> Result<(), Stop> {
         let (n, local) = (self.party.n(), self.party.position());
         // A liar may have made its claim to some alone.
-        self.party.branch_off()?;
+        if !self.party.branches_off() {
+            return Err(FALSE);
+        }
         let bytes = self.statement(claims, record);
         let got = self.party.exchange(&vec![bytes.clone(); n], &vec![bytes.len(); n])?.await?;
         let mut statements = Vec::with_capacity(n);

@@ -11,6 +11,7 @@ mod product;
 mod zeros;
 
 use core::marker::PhantomData;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use theta_groups::{Group, Secret};
@@ -18,7 +19,7 @@ use theta_names::ShareIndex;
 
 use crate::{
     Active, BlackBox, Element, Inverses, Party, Passive, Scalar, Security, Shared, SharedPoints, Stop,
-    blackbox::{self, Products, Reserve, Unverified},
+    blackbox::{self, ForMasks, Products, Reserve, Unverified},
 };
 pub(crate) use opening::Subsets;
 
@@ -37,8 +38,8 @@ pub struct Shamir<G: Group, M: Security> {
     points: Vec<ShareIndex>,
     coefficients: Coefficients<G::Scalar>,
     streams: Mutex<Streams>,
-    /// The masks of a factor, as they were dealt.
-    record: Mutex<Option<Record<G::Scalar>>>,
+    /// The masks of factors, as they were dealt, by the number of their batch.
+    records: Mutex<BTreeMap<u64, Record<G::Scalar>>>,
     unverified: Unverified<Self>,
     reserve: Reserve<Self>,
     security: PhantomData<M>,
@@ -89,7 +90,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
             points,
             coefficients: Coefficients::new(party.position(), &numbers, t),
             streams: Mutex::new(Streams::default()),
-            record: Mutex::new(None),
+            records: Mutex::new(BTreeMap::new()),
             unverified: Unverified::default(),
             reserve: Reserve::default(),
             security: PhantomData,
@@ -115,7 +116,7 @@ impl<G: Group, M: Security> Products for Shamir<G, M> {
         self.reduce_degree(parts).await
     }
 
-    async fn random_for_masks(&self, masks: usize, more: usize) -> Result<(Shared<Self>, Shared<Self>), Stop> {
+    async fn random_for_masks(&self, masks: usize, more: usize) -> Result<ForMasks<Self>, Stop> {
         self.deal_on_record(masks, more).await
     }
 
@@ -171,19 +172,19 @@ impl<G: Group, M: Security> BlackBox for Shamir<G, M> {
     async fn open_masked(
         &self,
         values: &Shared<Self>,
-        points: &[Element<Self>],
+        known: Option<(u64, &[Element<Self>])>,
         digest: [u8; 32],
     ) -> Result<Vec<Scalar<Self>>, Stop> {
-        let record = self.record.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // One of other values says nothing of these.
-        let fits = |record: &Record<G::Scalar>| record.count == values.len() && points.len() == self.party.n();
-        match record.filter(|record| M::ACTIVE && fits(record)) {
-            Some(record) => {
-                blackbox::prepare_opening(self).await?;
-                self.open_on_record(values, &Factor { points, digest }, record).await
-            }
-            None => blackbox::open_masked(self, values, digest).await,
+        let taken = known.filter(|(_, points)| M::ACTIVE && !points.is_empty()).and_then(|(number, points)| {
+            let record = self.records.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)?;
+            Some((points, record))
+        });
+        let Some((points, record)) = taken else { return blackbox::open_masked(self, values, digest).await };
+        if points.len() != self.party.n() || record.count != values.len() {
+            return Err(Stop::Input("a masked opening takes a point of each party, and all values of a batch"));
         }
+        blackbox::prepare_opening(self).await?;
+        self.open_on_record(values, &Factor { points, digest }, record).await
     }
 
     async fn open_points(&self, points: &SharedPoints<Self>) -> Result<Vec<Element<Self>>, Stop> {

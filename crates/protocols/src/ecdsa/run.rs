@@ -38,7 +38,7 @@ pub(super) struct Run<G: Curve> {
     /// The holders that were heard in another life, too.
     restarted: BTreeSet<PartyId>,
     /// Where what this party says follows from its seed and from what it hears, and is kept.
-    recording: Option<Recording>,
+    recording: Recording,
     count: u16,
     /// Counts it, if it makes presignatures and its rounds go on.
     making: Option<UnderWay>,
@@ -64,6 +64,8 @@ pub(super) enum Step<G: Curve> {
         payload: Bytes,
     },
     Blame(PartyId, Misbehaviour),
+    /// A holder has said something in another life than that in which it began: it has none of the program any more.
+    Anew(PartyId),
     /// The end.
     Ended(Result<Presigned<G>, Abort>),
 }
@@ -103,7 +105,7 @@ impl<G: Curve> Run<G> {
                     presign_semi_ot(party, setting, &set_ups).await
                 })?,
             };
-        let recording = shows_views.then(|| program.record());
+        let recording = if shows_views { program.record() } else { program.watch() };
         let members = threshold.indices().map(PartyId::of_share);
         let driver = Driver::new(PartyId::of_share(index), members, LockStep::new(program));
         Ok(Self {
@@ -173,19 +175,18 @@ impl<G: Curve> Run<G> {
     /// What this party tells the others when it throws the program away, and what it shows them when all have, once. `None` if holders have not begun together
     /// yet, or the program has come to where its share of x is used: then it neither tells nor shows anything.
     pub(super) fn give_up(&self, reason: Reason) -> Option<(GaveUp, View)> {
-        let recording = self.recording.as_ref()?;
-        let (run, view) = (recording.run()?, recording.take()?);
+        let (run, view) = (self.recording.run()?, self.recording.take()?);
         Some((GaveUp { reason, run }, view))
     }
 
     /// Whether it is this run, which all have begun together.
     pub(super) fn is(&self, gave_up: &GaveUp) -> bool {
-        self.recording.as_ref().and_then(Recording::run) == Some(gave_up.run)
+        self.recording.run() == Some(gave_up.run)
     }
 
     /// Pairs of holders of which one has lied, past where the share of x is used, and it does not show which.
     pub(super) fn disputes(&self) -> Vec<[PartyId; 2]> {
-        let found = self.recording.as_ref().map_or_else(Vec::new, Recording::disputes);
+        let found = self.recording.disputes();
         let holder = |position: usize| self.holders.get(position).copied().map(PartyId::of_share);
         found.into_iter().filter_map(|[one, other]| Some([holder(one)?, holder(other)?])).collect()
     }
@@ -201,19 +202,13 @@ impl<G: Curve> Run<G> {
     pub(super) fn receive(&mut self, from: PartyId, message: Round, rng: &mut dyn CryptoRng) -> Vec<Step<G>> {
         let Round { life, round, payload } = message;
         if *self.lives.entry(from).or_insert(life) != life {
-            self.restarted.insert(from);
-            return Vec::new();
+            return if self.restarted.insert(from) { vec![Step::Anew(from)] } else { Vec::new() };
         }
         let position = self.holders.iter().position(|holder| *holder == from.share());
         let Some(index) = position.and_then(ShareIndex::at) else { return Vec::new() };
         let slot = Slot { kind: KIND, number: round };
         let from = PartyId::of_share(index);
         self.handle(Input::Message { from, slot, channel: Channel::Private, payload }, rng)
-    }
-
-    /// The holders that said something in a second life: programs come to nothing for that.
-    pub(super) fn restarted(&self) -> impl Iterator<Item = PartyId> {
-        self.restarted.iter().copied()
     }
 
     /// The holders whose messages are missing.

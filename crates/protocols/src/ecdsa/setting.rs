@@ -143,10 +143,15 @@ impl<C: StockCurve> Setting<C> {
         self.majority.members(self.threshold)
     }
 
-    /// Whether holders of a program that has failed show each other what they know of it: where they are few, and nothing but lies has checks fail.
-    pub(super) fn shows_views(&self) -> bool {
+    /// Whether holders look for who has lied in a program that has failed: with few holders, where nothing but lies has checks fail.
+    fn finds_liars(&self) -> bool {
         let is_meant = self.majority == Majority::Honest && self.security == Security::Active;
-        is_meant && usize::from(self.threshold.t()) <= MOST_LIARS && self.rehearsals.is_some()
+        is_meant && usize::from(self.threshold.t()) <= MOST_LIARS
+    }
+
+    /// Whether they show each other what they know of it.
+    pub(super) fn shows_views(&self) -> bool {
+        self.finds_liars() && self.rehearsals.is_some()
     }
 
     /// How many presignatures the program of an attempt makes that this party coordinates, which has so many left: none where there may be no room for them,
@@ -279,7 +284,7 @@ impl<C: StockCurve> Setting<C> {
     pub(super) fn presigning(&self, attempt: u16, holders: Vec<ShareIndex>, count: u16) -> Presigning<C::Group> {
         let point = |holder: &ShareIndex| self.public.verification_key(*holder).map(|key| *key.element());
         Presigning {
-            points: holders.iter().filter_map(point).collect(),
+            points: if self.finds_liars() { holders.iter().filter_map(point).collect() } else { Vec::new() },
             holders,
             epoch: self.epoch,
             public_key: *self.public.public_key(),

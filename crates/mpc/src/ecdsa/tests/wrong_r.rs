@@ -124,7 +124,11 @@ impl<B: BlackBox> BlackBox for WrongR<B> {
     async fn inverses(&self, count: usize) -> Result<Inverses<Self>, Stop> {
         let Inverses { values, mut elements, masks } = self.inner.inverses(count).await?;
         elements.fill(self.instead);
-        let masks = masks.map(|Masks { masks, products }| Masks { masks: of(&masks), products: of(&products) });
+        let masks = masks.map(|Masks { masks, products, .. }| Masks {
+            record: None,
+            masks: of(&masks),
+            products: of(&products),
+        });
         Ok(Inverses { values: of(&values), elements, masks })
     }
 }

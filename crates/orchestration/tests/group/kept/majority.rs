@@ -39,9 +39,17 @@ fn delivered(delivery: Delivery, (k, n): (u16, u16), level: usize, seed: u64) ->
     Cluster::of_key(Suite::EcdsaP256, delivery, (k, n), level, seed)
 }
 
+/// The round in which products are made, with an honest majority.
+const PRODUCTS: u16 = 6;
+
 /// Flips a bit of what is sent in one round.
 fn lie(bytes: &Bytes) -> Bytes {
     lie_in(ROUND, bytes)
+}
+
+/// With an honest majority.
+fn lie_in_products(bytes: &Bytes) -> Bytes {
+    lie_in(PRODUCTS, bytes)
 }
 
 fn lie_in(round: u16, bytes: &Bytes) -> Bytes {
@@ -218,8 +226,8 @@ fn keys_with_passive_security_sign_also_with_new_shares() {
 
 /// The same, and what it sends in that round says that its sender has begun anew.
 fn lie_anew(bytes: &Bytes) -> Bytes {
-    let mut envelope = open(&lie(bytes));
-    if lie(bytes) == *bytes {
+    let mut envelope = open(&lie_in_products(bytes));
+    if lie_in_products(bytes) == *bytes {
         return bytes.clone();
     }
     envelope.kind ^= 1;
@@ -233,7 +241,7 @@ fn lie_in_silence(bytes: &Bytes) -> Bytes {
         envelope.instance_id = envelope.instance_id.iter().map(|byte| !byte).collect::<Vec<u8>>().into();
         return seal(&envelope);
     }
-    lie(bytes)
+    lie_in_products(bytes)
 }
 
 /// With an honest majority nobody is left out for a cheat whom messages do not show: signatures come from other holders, and a counter shows who is in all
@@ -296,7 +304,7 @@ fn named(liar: u16, lie: fn(&Bytes) -> Bytes) -> Vec<&'static str> {
 #[test]
 fn who_lies_in_programs_is_named_by_opened_views() {
     for liar in 1..=4 {
-        let named = named(liar, lie);
+        let named = named(liar, lie_in_products);
         let directly = named.iter().filter(|name| **name == "false_round").count();
         // Who gives up before it has heard the lie knows that one of two has lied.
         let is_known = |name: &&str| ["false_round", "false_shares"].contains(name);

@@ -18,6 +18,9 @@ use crate::ecdsa::{
     stock::{self, Cause},
 };
 
+/// Why a program comes to nothing in which a holder has begun anew.
+const ANEW: &str = "a holder has begun anew";
+
 /// The most messages of one party that wait for their program to be named, and their bytes.
 const EARLY: (usize, usize) = (4, 1 << 16);
 /// The most programs that one coordinator names in an instance, where most holders are honest: they cost some kB each.
@@ -80,6 +83,10 @@ impl<C: StockCurve> RobustEcdsa<C> {
                     self.quarantine(attempt, misbehaviour.name(), Some(party));
                     self.blames.push((party, misbehaviour));
                 }
+                Step::Anew(party) if self.setting.majority == Majority::Honest => {
+                    self.ask(stock::Ask::Failed { holders: vec![party], cause: Cause::Restart, phase: ANEW });
+                }
+                Step::Anew(_) => {}
                 Step::Ended(Ok(presigned)) => self.presigned(attempt, presigned),
                 Step::Ended(Err(Abort::Bug(bug))) => self.fail(Abort::Bug(bug)),
                 Step::Ended(Err(abort)) => {
@@ -169,17 +176,11 @@ impl<C: StockCurve> RobustEcdsa<C> {
     /// and the next one has other holders where there are others.
     fn tell_of_a_failure(&mut self, attempt: u16, phase: &'static str) {
         let Some(run) = self.runs.get(&attempt).filter(|_| self.setting.majority == Majority::Honest) else { return };
-        let restarted: Vec<PartyId> = run.restarted().collect();
         let all = run.holders().iter().copied().map(PartyId::of_share).collect();
         let disputes = run.disputes();
-        let (holders, cause) = match (APART.contains(&phase), restarted.is_empty(), disputes.is_empty()) {
-            (_, false, _) => (restarted, Cause::Restart),
-            (true, ..) => (all, Cause::Apart),
-            (.., true) => (all, Cause::Check),
-            (.., false) => {
-                (BTreeSet::from_iter(disputes.iter().copied().flatten()).into_iter().collect(), Cause::Check)
-            }
-        };
+        let in_dispute = || BTreeSet::from_iter(disputes.iter().copied().flatten()).into_iter().collect();
+        let holders = if disputes.is_empty() { all } else { in_dispute() };
+        let cause = if APART.contains(&phase) { Cause::Apart } else { Cause::Check };
         if self.blames.is_empty() {
             self.ask(stock::Ask::Failed { holders, cause, phase });
         }

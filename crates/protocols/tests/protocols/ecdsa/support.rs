@@ -91,6 +91,11 @@ impl Group {
         self.stocks[usize::from(number) - 1] = Arc::default();
     }
 
+    /// How many presignatures in stock a holder owns, at itself.
+    pub(crate) fn owned(&self, number: u16) -> usize {
+        self.stocks[usize::from(number) - 1].presignatures_of(id(number))
+    }
+
     pub(crate) fn ready(&self) -> Vec<usize> {
         self.stocks.iter().map(|stock| stock.presignatures_ready()).collect()
     }
