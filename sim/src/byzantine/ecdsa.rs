@@ -19,6 +19,8 @@ const LAST_KIND: u32 = u16::MAX as u32;
 /// The bytes before what a program sends: attempt, and round.
 const HEAD: usize = 4;
 const SCALAR: usize = 32;
+/// What tells runs of a program apart goes before the seeds of the second round.
+const LIFE: usize = 16;
 const ELEMENT: usize = 33;
 /// The length of a hash or commitment, which goes before or after values.
 const HASH: usize = 32;
@@ -211,7 +213,7 @@ impl Sent {
     fn note(&mut self, round: u16, said: &[u8]) -> Part {
         self.lengths.insert(round, said.len());
         // Holders compare what they mean, and then, where all of them must compute, a session and what they have from before.
-        self.by_k |= round == 2 && said.len() > SCALAR;
+        self.by_k |= round == 2 && said.len() > LIFE + SCALAR;
         if is_of_elements(said)
             || said.split_at_checked(said.len().saturating_sub(HASH)).is_some_and(|(it, _)| is_of_elements(it))
         {

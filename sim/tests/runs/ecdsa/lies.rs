@@ -40,8 +40,8 @@ fn beside(lie: EcdsaLie, delivery: Delivery, (k, n): (u16, u16)) -> (Outcome, us
     (outcome, scenario.requests.len() * (usize::from(n) - 1))
 }
 
-/// With an honest majority all requests are signed. The checks of a program say that somebody lied, and not who; who sends a false share of a signature is
-/// named.
+/// With an honest majority all requests are signed. The checks of a program say that somebody lied, and views that are opened say who, where they come before
+/// the request has ended; who sends a false share of a signature is named.
 #[test]
 fn beside_liars_most_holders_sign() {
     for delivery in [Delivery::All, Delivery::Passive] {
@@ -51,17 +51,18 @@ fn beside_liars_most_holders_sign() {
             assert_eq!(outcome.results, all, "{lie:?}");
             assert!(outcome.observations.count(Observation::Presigned) > 0 && outcome.quarantined.is_empty());
             // With passive security nobody is named, as a liar can make others' shares look false.
-            let named = lie == EcdsaLie::FalseShare && delivery == Delivery::All;
-            assert_eq!(outcome.accused, if named { [LIAR].into() } else { BTreeSet::new() }, "{lie:?}");
+            let may_be_named = if delivery == Delivery::All { [LIAR].into() } else { BTreeSet::new() };
+            assert!(outcome.accused.is_subset(&may_be_named), "{lie:?}: {:?}", outcome.accused);
+            assert!(lie != EcdsaLie::FalseShare || outcome.accused == may_be_named, "{lie:?}");
         }
     }
 }
 
 /// Three of which one lies, once there is a stock, are 2t + 1 and no more: what the two others have in stock without it still signs, and when that is used up
-/// nothing does, as every program has the liar in it. Nobody is named for it, and nobody is in quarantine: that a check of the products fails is all that is
-/// known (`spec/ecdsa.md`, What t liars can do).
+/// nothing does, as every program has the liar in it. Nobody else is named for it, and nobody is in quarantine (`spec/ecdsa.md`, What t liars can do).
 #[test]
 fn beside_a_liar_of_three_two_sign_from_stock_and_then_no_more() {
+    let mut named = 0;
     for lie in IN_PROGRAMS.into_iter().filter(|lie| *lie != EcdsaLie::OneCorrection) {
         let mut scenario = busy(0, false);
         scenario.n = 3;
@@ -72,8 +73,14 @@ fn beside_a_liar_of_three_two_sign_from_stock_and_then_no_more() {
         let all = 2 * scenario.requests.len();
         assert!(outcome.results > 0 && outcome.results < all, "{lie:?}: {} results of {all}", outcome.results);
         assert!(outcome.observations.count(Observation::Presigned) > 0, "{lie:?}");
-        assert_eq!((outcome.accused, outcome.quarantined), Default::default(), "{lie:?}");
+        assert!(
+            outcome.accused.is_subset(&[LIAR].into()) && outcome.quarantined.is_empty(),
+            "{lie:?}: {:?}",
+            outcome.accused
+        );
+        named += outcome.accused.len();
     }
+    assert!(named > 0, "opened views name the liar");
 }
 
 /// Without one a lie ends the program, its holders make no other, and of two the liar is known; whoever is left signs.
