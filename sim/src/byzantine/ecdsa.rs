@@ -19,14 +19,14 @@ const LAST_KIND: u32 = u16::MAX as u32;
 /// The bytes before what a program sends: attempt, and round.
 const HEAD: usize = 4;
 const SCALAR: usize = 32;
-/// What tells runs of a program apart goes before the seeds of the second round.
-const LIFE: usize = 16;
 const ELEMENT: usize = 33;
 /// The length of a hash or commitment, which goes before or after values.
 const HASH: usize = 32;
 /// The corrections of one masked product take so many bytes with MASCOT, and of a product with Semi-OT.
 const CORRECTIONS: usize = 512 * SCALAR;
 const CORRECTIONS_OF_SEMI_OT: usize = 256 * SCALAR;
+/// The round before the first coin, in which all say that they are here.
+const HERE: u16 = 8;
 /// The first round that may come again.
 const MEETING: u16 = 4;
 /// The most messages of one program that a liar remembers.
@@ -128,13 +128,15 @@ pub(super) struct EcdsaLiar {
     programs: BTreeMap<Program, Sent>,
     /// What it said for each slot to each holder: whoever is asked for that again says the same.
     told: BTreeMap<(Bytes, u32, u32, u16), Option<Bytes>>,
+    /// Whether holders of a program that most of them must be honest in are here in its eighth round, as with active security: known after the first one.
+    is_active: bool,
     /// The instance in which it named a presignature to some, and what it said of it.
     named: Option<(Bytes, Bytes)>,
 }
 
 impl EcdsaLiar {
     pub(super) const fn new(lie: EcdsaLie, honest: u16) -> Self {
-        Self { lie, honest, programs: BTreeMap::new(), told: BTreeMap::new(), named: None }
+        Self { lie, honest, programs: BTreeMap::new(), told: BTreeMap::new(), is_active: true, named: None }
     }
 
     /// What it sends in place of a message; nothing, if it keeps that back.
@@ -182,7 +184,10 @@ impl EcdsaLiar {
         let earlier = u16::try_from(self.programs.len()).unwrap_or(u16::MAX);
         let begun = || Sent { earlier, ..Sent::default() };
         let sent = self.programs.entry((envelope.instance_id.clone(), [a, b])).or_insert_with(begun);
-        let part = sent.note(round, said);
+        let part = sent.note(round, said, self.is_active);
+        if round == HERE {
+            self.is_active = said.len() == 1;
+        }
         if sent.earlier < self.honest {
             return None;
         }
@@ -210,10 +215,10 @@ impl EcdsaLiar {
 
 impl Sent {
     /// Notes what is sent in a round; returns what that is about.
-    fn note(&mut self, round: u16, said: &[u8]) -> Part {
+    fn note(&mut self, round: u16, said: &[u8], is_active: bool) -> Part {
         self.lengths.insert(round, said.len());
         // Holders compare what they mean, and then, where all of them must compute, a session and what they have from before.
-        self.by_k |= round == 2 && said.len() > LIFE + SCALAR;
+        self.by_k |= round == 2 && said.len() > SCALAR;
         if is_of_elements(said)
             || said.split_at_checked(said.len().saturating_sub(HASH)).is_some_and(|(it, _)| is_of_elements(it))
         {
@@ -224,12 +229,15 @@ impl Sent {
         if self.by_k {
             return self.of_transfers(round, said.len());
         }
-        // With passive security holders toss an id first, which takes two rounds more. (Dealings are longer, as programs here make several presignatures.)
-        let is_passive = self.lengths.get(&3) == Some(&HASH);
-        match (is_passive, round) {
-            (false, 3) | (true, 5) => Part::Dealing,
-            (false, 15) | (true, 6) => Part::MaskedProduct,
-            (false, 40) | (true, 14) => Part::Signature,
+        // With active security the last thing that a verification opens is three numbers, in a round that depends on how many products there are; the masked products
+        // follow, and the signature nine rounds after these. (Dealings are longer, as programs here make several presignatures.)
+        let verified = [14, 18].into_iter().find(|round| self.lengths.get(round) == Some(&(3 * SCALAR)));
+        match (is_active, round) {
+            (_, 5) => Part::Dealing,
+            (false, 6) => Part::MaskedProduct,
+            (false, 14) => Part::Signature,
+            (true, round) if verified.is_some_and(|verified| verified + 1 == round) => Part::MaskedProduct,
+            (true, round) if verified.is_some_and(|verified| verified + 10 == round) => Part::Signature,
             _ => Part::Other,
         }
     }

@@ -233,7 +233,7 @@ fn what_is_days_old_is_made_anew() {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     for (burn_nonces, anew) in [(true, 1), (false, 0)] {
         let limits = OrchestratorConfig { nonces_per_peer: LEVEL, burn_nonces, ..config() };
-        let mut cluster = Cluster::with_limits(2, 3, 17, &limits);
+        let mut cluster = Cluster::with_limits(2, 3, 19, &limits);
         cluster.pass(Duration::from_secs(60));
         cluster.hold(&[1, 2, 3], create("key", SUITE, 2, &[1, 2, 3]));
         cluster.until("stocks are full", are_full);
