@@ -1,6 +1,7 @@
 //! The state machine: every party is a signer, and a coordinator when its turn comes.
 
 mod attempts;
+mod openings;
 mod programs;
 mod rehearsals;
 mod signing;
@@ -24,8 +25,8 @@ use super::setting::Setting;
 use super::stock::{self, Supply};
 use crate::{Misbehaviour, Outcome};
 
+use openings::Openings;
 pub use rehearsals::Rehearsals;
-use views::Openings;
 
 type GroupOf<C> = <C as theta_schemes::signatures::ecdsa::EcdsaCurve>::Group;
 type ElementOf<C> = <GroupOf<C> as theta_groups::Group>::Element;

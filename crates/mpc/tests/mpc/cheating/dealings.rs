@@ -69,8 +69,8 @@ fn is_caught<O>(report: &Report<O, Misbehaviour>) -> bool {
 /// comes to the confirmation that ends the binding: so nobody has a tuple, and nothing is signed.
 fn each_dealing_is_caught(n: u16, t: u16, more: impl Fn(u16) -> Option<S> + Copy + Send + 'static) {
     let (rounds, last) = dealings(n, t);
-    // Key and its mask, factors, double sharings, coins, masks: if there are none the test has lost sight of them.
-    assert!(rounds.len() >= 8, "{rounds:?}");
+    // Key and its mask, a coin; factors with coins and masks, double sharings: if there are none the test has lost sight of them.
+    assert!(rounds.len() >= 6, "{rounds:?}");
     for round in rounds {
         let sent = Sent::default();
         let group = GroupOf::new(n, t).liar(DEALER, adding(round, more)).liar(2, Recorder(sent.clone()));

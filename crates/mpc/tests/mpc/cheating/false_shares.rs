@@ -137,7 +137,7 @@ fn whoever_shows_one_a_false_share_is_named_by_that_one() {
 }
 
 /// Changes what a liar sends from the opening on, to each as it likes.
-fn anything(rng: &mut SimRng, (n, t): (usize, usize), step: u16, payload: &[u8]) -> Bytes {
+fn anything(rng: &mut SimRng, (n, t): (usize, usize), step: usize, payload: &[u8]) -> Bytes {
     let mut changed = payload.to_vec();
     let mut below = |most: usize| usize::try_from(rng.next_u64() % u64::try_from(most).unwrap()).unwrap();
     let element = |number: usize| P256::encode(&P256::mul_base(&S::from_u64(u64::try_from(number).unwrap() + 1)));
@@ -178,12 +178,16 @@ fn nobody_honest_is_named_whatever_liars_say() {
             let adversaries = liars.iter().map(|number| {
                 let deceived = Arc::clone(&deceived);
                 let tamper = Tamper(move |rng: &mut SimRng, to: PartyId, slot: Slot, payload: Bytes| {
-                    let lies = (opening..opening + 4).contains(&slot.number) && rng.next_u64() % 2 == 0;
-                    if lies && slot.number == opening {
+                    // Statements and verdicts have numbers of their own.
+                    let steps = [opening, opening + 1, 1 << 15, (1 << 15) + 1];
+                    let step = steps.iter().position(|round| *round == slot.number);
+                    let sent = match step.filter(|_| rng.next_u64().is_multiple_of(2)) {
+                        Some(step) => anything(rng, (usize::from(n), usize::from(t)), step, &payload),
+                        None => payload.clone(),
+                    };
+                    if step == Some(0) && sent != payload {
                         deceived.lock().unwrap().insert(to.get());
                     }
-                    let sizes = (usize::from(n), usize::from(t));
-                    let sent = if lies { anything(rng, sizes, slot.number - opening, &payload) } else { payload };
                     vec![(slot, sent)]
                 });
                 (*number, Box::new(tamper) as Box<_>)

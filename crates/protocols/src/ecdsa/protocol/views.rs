@@ -9,7 +9,7 @@ use theta_mpc::View;
 use theta_mpc::ecdsa::{Dispute, disputes};
 use theta_rounds::{PartyId, Recipient};
 
-use super::{GroupOf, RobustEcdsa};
+use super::{GroupOf, RobustEcdsa, openings::Opening};
 use crate::Misbehaviour;
 use crate::ecdsa::{
     curves::StockCurve,
@@ -26,71 +26,6 @@ const MOST_TICKS: u8 = 2;
 
 /// Why a holder gives up a program in which it has noticed nothing itself.
 const ANOTHERS: &str = "a check failed at another holder";
-
-/// The programs that have failed and of which not all is known yet, by attempt.
-#[derive(Default)]
-pub(super) struct Openings {
-    open: BTreeMap<u16, Opening>,
-    opened: u8,
-}
-
-impl Openings {
-    /// Whether nothing is waited for.
-    pub(super) fn are_closed(&self) -> bool {
-        self.open.is_empty()
-    }
-}
-
-/// A program that this party has thrown away.
-struct Opening {
-    holders: Vec<PartyId>,
-    /// How many presignatures it would have made.
-    count: u16,
-    phase: &'static str,
-    gave_up: BTreeMap<PartyId, GaveUp>,
-    views: BTreeMap<PartyId, View>,
-    /// Whether this party has shown its view.
-    is_shown: bool,
-    ticks: u8,
-}
-
-impl Opening {
-    fn place(&self, party: PartyId) -> Option<u8> {
-        u8::try_from(self.holders.iter().position(|holder| *holder == party)?).ok()
-    }
-
-    fn reason(&self, party: PartyId) -> Option<Reason> {
-        self.gave_up.get(&party).map(|gave_up| gave_up.reason)
-    }
-
-    /// Whom a holder says that it follows.
-    fn followed(&self, party: PartyId) -> Option<PartyId> {
-        match self.reason(party)? {
-            Reason::Failed => None,
-            Reason::Follows(place) => self.holders.get(usize::from(place)).copied(),
-        }
-    }
-
-    /// Holders that follow each other in a circle. One of them lies, as each that does not has heard whom it follows before it said so.
-    fn circle(&self) -> Option<Vec<PartyId>> {
-        self.holders.iter().find_map(|start| {
-            let path =
-                core::iter::successors(Some(*start), |party| self.followed(*party)).skip(1).take(self.holders.len());
-            let mut circle = Vec::new();
-            for party in path {
-                circle.push(party);
-                if party == *start {
-                    return Some(circle);
-                }
-            }
-            None
-        })
-    }
-
-    fn others(&self, local: PartyId) -> impl Iterator<Item = PartyId> {
-        self.holders.iter().copied().filter(move |holder| *holder != local)
-    }
-}
 
 impl<C: StockCurve> RobustEcdsa<C> {
     /// A program has failed a check here, or another holder says that it has there. Throws it away for good and says so to its holders, if nothing of it has
@@ -139,7 +74,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let local = self.setting.local;
         let Some(opening) = self.openings.open.get_mut(&attempt) else { return Ok(()) };
         // Who speaks of another run says nothing of this one.
-        if !opening.gave_up.get(&local).is_some_and(|own| own.run == gave_up.run) {
+        if opening.gave_up.get(&local).is_none_or(|own| own.run != gave_up.run) {
             return Ok(());
         }
         let Some(place) = opening.place(from) else { return Ok(()) };
