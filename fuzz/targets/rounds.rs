@@ -121,8 +121,8 @@ fn seed_ecdsa<G: Curve>(seeds: &mut Vec<Vec<u8>>) {
         (ecdsa::SHARE, [&[5; 32], element.as_ref(), scalar.encode().as_ref()].concat()),
         (ecdsa::SIGNATURE, [&[6; 64], &holders[..]].concat()),
         (ecdsa::PREPARE, [&[0, 1, 0, 3], &holders[..]].concat()),
-        (ecdsa::GAVE_UP, [&[0, 1, 1], &[7; 16][..], &[3], &[8; 48]].concat()),
-        (ecdsa::VIEW, [&[0, 1], &[7; 32][..], &[0, 2, 0b110], &[8; 32], &[0]].concat()),
+        (ecdsa::GAVE_UP, [&[0, 1, 1][..], &[7; 32]].concat()),
+        (ecdsa::VIEW, [&[0, 1], &[7; 32][..], &[0, 2, 0b110], &[8; 64], &[0]].concat()),
         (ecdsa::PROGRAM, vec![0, 1, 0, 2, 9, 9, 9]),
         (ecdsa::PROGRAM + 100, vec![0, 1, 0, 2]),
     ];

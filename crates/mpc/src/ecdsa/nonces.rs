@@ -59,6 +59,8 @@ impl<B: BlackBox> Nonces<B> {
 /// Where there is none, or r would be zero, the nonce is left out: then and only then there are fewer than `count`, the same at all parties. It happens with
 /// probability 2^-254 for each.
 ///
+/// With active security and an honest majority, whoever confirms other nonces than all others is taken for a liar: all parties pass the same epoch.
+///
 /// # Errors
 /// [`Stop`].
 pub async fn prepare_nonces<B: BlackBox>(black_box: &B, epoch: Epoch, count: usize) -> Result<Nonces<B>, Stop>

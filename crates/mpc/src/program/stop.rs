@@ -46,7 +46,7 @@ pub enum Misbehaviour {
     FalseOpening,
     /// It confirmed something else than all that have not lied have found.
     FalseConfirmation,
-    /// Its share is not the one that belongs to a result which is known to be right.
+    /// Its share is not the one that belongs to a result which is known to be right, or to what was dealt.
     FalseShare,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Misbehaviour {
             Self::FalseTransfer => "an oblivious transfer that fails its check",
             Self::FalseOpening => "a false opening of a commitment",
             Self::FalseConfirmation => "a confirmation of something else than was found",
-            Self::FalseShare => "a share that contradicts the verified result",
+            Self::FalseShare => "a share that contradicts what is known to be right",
         })
     }
 }

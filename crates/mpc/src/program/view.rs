@@ -122,17 +122,14 @@ impl Party {
     pub(crate) fn begin_run(&self, name: &[u8; SEED]) {
         let mut drawn = Secret::new([0; SEED]);
         self.draw(|rng| rng.fill_bytes(drawn.expose_mut()));
-        let seed = || Transcript::new("theta/mpc/run/v1").with("drawn", drawn.expose()).with("run", name).finish32();
+        let seed = Transcript::new("theta/mpc/run/v1").with("drawn", drawn.expose()).with("run", name).finish32();
+        let seed = Secret::new(seed);
         let mut state = self.state();
-        state.rng = SecretRng::new(&Secret::new(seed()));
+        state.rng = SecretRng::new(&seed);
         state.run = Some(*name);
         let first = state.round.saturating_add(1);
         if let Some(record) = &mut state.record {
-            *record = Record {
-                view: View { seed: Secret::new(seed()), rounds: Vec::new() },
-                first: Some(first),
-                is_rehearsal: false,
-            };
+            *record = Record { view: View { seed, rounds: Vec::new() }, first: Some(first), is_rehearsal: false };
         }
     }
 

@@ -6,7 +6,10 @@
 //! n - 1 - d shares are sent of a polynomial of degree d and not n - 1: none of degree 2t if n = 2t + 1. They are as good as random to
 //! everybody else.
 
-use std::sync::PoisonError;
+use std::sync::{
+    PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use bytes::Bytes;
 use rand_core::Rng;
@@ -60,6 +63,9 @@ pub(super) struct Dealt<S: theta_groups::Scalar> {
     /// Of the first polynomials, as many as go on record, what the dealer chose.
     chosen: Secret<Vec<S>>,
 }
+
+/// How many records there have been.
+static RECORDS: AtomicU64 = AtomicU64::new(0);
 
 /// A party's shares of what each dealer dealt.
 type ByDealer<S> = Vec<Secret<Vec<S>>>;
@@ -240,9 +246,9 @@ impl<G: Group, M: Security> Shamir<G, M> {
         });
         let record = Record { count, chosen, received: received.collect() };
         let number = {
-            let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-            let number = records.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
-            records.insert(number, record);
+            // No two boxes have a number in common, so that masks of one are never looked for at another one.
+            let number = RECORDS.fetch_add(1, Ordering::Relaxed);
+            self.records.lock().unwrap_or_else(PoisonError::into_inner).insert(number, record);
             number
         };
         let masks = extracted.part(0..count);

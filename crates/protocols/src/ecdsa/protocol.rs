@@ -68,6 +68,8 @@ pub(super) struct RobustEcdsa<C: StockCurve> {
     runs: BTreeMap<u16, Run<GroupOf<C>>>,
     /// Programs that have failed and been thrown away.
     openings: Openings,
+    /// The holders that make presignatures in a filling in which this party does not any more.
+    filled_by: Vec<ShareIndex>,
     /// Messages of programs that have not been named yet.
     early: BTreeMap<PartyId, Vec<(u16, Round)>>,
     /// What each coordinator has named.
@@ -127,6 +129,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
             blinded: None,
             runs: BTreeMap::new(),
             openings: Openings::default(),
+            filled_by: Vec::new(),
             early: BTreeMap::new(),
             prepared: BTreeMap::new(),
             named: BTreeSet::new(),
@@ -343,6 +346,10 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
         self.ticks += 1;
         self.wait_for_views();
         self.drop_hung();
+        // Nobody has a turn any more.
+        if self.is_spent_filling() {
+            return self.end_filling();
+        }
         let round = self.runs.get(&self.attempt).map_or(0, Run::round);
         let goes_on = round > self.round && self.ticks < MOST_TICKS;
         self.round = round;
@@ -377,6 +384,8 @@ impl<C: StockCurve> Protocol for RobustEcdsa<C> {
         self.excluded.insert(party);
         self.collected.remove(party);
         self.early.remove(&party);
+        // Nobody waits for what it knows of those that failed.
+        self.openings.open.retain(|_, opening| !opening.holders.contains(&party));
         // A program does not end without one of its holders.
         let lost = self.runs.iter().filter(|(_, run)| run.holders().contains(&party.share()));
         for attempt in lost.map(|(attempt, _)| *attempt).collect::<Vec<_>>() {

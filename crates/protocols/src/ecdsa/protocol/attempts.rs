@@ -1,5 +1,6 @@
 //! Attempts, each with a coordinator: what it does in its turn, and when the next one has its own.
 
+use core::mem;
 use std::collections::BTreeSet;
 
 use theta_rounds::{PartyId, Recipient};
@@ -24,12 +25,8 @@ impl<C: StockCurve> RobustEcdsa<C> {
             }
             self.attempt = self.attempt.saturating_add(1);
         }
-        if self.setting.digest.is_none() && self.attempt >= FILLING_ATTEMPTS {
-            // Who has lied in the last one may show within two ticks.
-            if self.openings.are_closed() {
-                self.end(State::Filled(Vec::new()));
-            }
-            return;
+        if self.is_spent_filling() {
+            return self.end_filling();
         }
         if self.setting.coordinator(self.attempt) != self.setting.local {
             return;
@@ -46,6 +43,19 @@ impl<C: StockCurve> RobustEcdsa<C> {
         }
         self.doubted.clone_from(&self.setting.avoided);
         self.prepare();
+    }
+
+    /// Whether this is a filling that has had its attempts.
+    pub(super) const fn is_spent_filling(&self) -> bool {
+        self.setting.digest.is_none() && self.attempt >= FILLING_ATTEMPTS
+    }
+
+    /// Ends such a filling, unless it may show within two ticks who has lied in it.
+    pub(super) fn end_filling(&mut self) {
+        if self.openings.are_closed() {
+            let holders = mem::take(&mut self.filled_by);
+            self.end(State::Filled(holders));
+        }
     }
 
     /// Signers that a presignature must not have. Where all must sign, nothing is gained by doing without one that is late: there is none without it, and

@@ -9,7 +9,7 @@ use theta_mpc::{APART, ecdsa::Presigned};
 use theta_rounds::{Abort, Bug, Evidence as _, PartyId, Recipient};
 use theta_sharing::ShareIndex;
 
-use super::{GroupOf, Rehearsals, RobustEcdsa, State};
+use super::{FILLING_ATTEMPTS, GroupOf, Rehearsals, RobustEcdsa, State};
 use crate::ecdsa::{
     Majority, Quarantine,
     curves::StockCurve,
@@ -41,7 +41,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
             // Others make presignatures; those are of no use here.
             // What this party is making already it goes on with, whatever a later coordinator names.
             if self.setting.digest.is_none() && self.runs.is_empty() {
-                self.end(State::Filled(holders));
+                self.attempt = self.attempt.max(FILLING_ATTEMPTS);
+                self.filled_by = holders;
+                self.end_filling();
             }
             return;
         }
@@ -181,6 +183,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         let in_dispute = || BTreeSet::from_iter(disputes.iter().copied().flatten()).into_iter().collect();
         let holders = if disputes.is_empty() { all } else { in_dispute() };
         let cause = if APART.contains(&phase) { Cause::Apart } else { Cause::Check };
+        // Who is named is not counted; and of whom else one has lied is told in any case.
         if self.blames.is_empty() {
             self.ask(stock::Ask::Failed { holders, cause, phase });
         }

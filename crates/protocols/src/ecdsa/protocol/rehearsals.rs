@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// So many at most without a program that ends well between.
+/// So many at most, in which nobody is named, without a program that ends well between.
 const MOST: u8 = 8;
 
 /// A bound for all requests of a key's epoch: liars that spoil every program have each of the first ones done again, which names them, and no more. Each program

@@ -28,8 +28,8 @@ const MOST_TICKS: u8 = 2;
 const ANOTHERS: &str = "a check failed at another holder";
 
 impl<C: StockCurve> RobustEcdsa<C> {
-    /// A program has failed a check here, or another holder says that it has there. Throws it away for good and says so to its holders, if nothing of it has
-    /// left that depends on a share of x, and no holder of it was heard in two lives. Returns whether it did; the caller drops the run.
+    /// A program has failed a check here, or another holder says that it has there. Throws it away for good and says so to its holders, if all have
+    /// begun it together and nothing of it has left that depends on a share of x. Returns whether it did; the caller drops the run.
     pub(super) fn open(&mut self, attempt: u16, why: Result<PartyId, &'static str>) -> bool {
         if self.openings.opened >= MOST_OPENED || !self.setting.shows_views() {
             return false;
@@ -128,6 +128,9 @@ impl<C: StockCurve> RobustEcdsa<C> {
             Some(found) => self.judge(&opening, &found),
             None => self.tell_of_silence(opening),
         }
+        if self.is_spent_filling() {
+            self.end_filling();
+        }
     }
 
     /// Blames whoever disputes with this party, which knows what it has said and heard; of two others one lies.
@@ -162,6 +165,7 @@ impl<C: StockCurve> RobustEcdsa<C> {
         {
             // It has found somebody, and takes none from what others may need.
             rehearsals.note_a_good_end();
+            self.openings.opened = self.openings.opened.saturating_sub(1);
         }
         self.blames.extend(named.into_iter().map(|party| (party, Misbehaviour::FalseRound)));
     }

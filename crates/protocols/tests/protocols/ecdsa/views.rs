@@ -101,6 +101,23 @@ fn the_request_is_delivered_without_the_liar() {
     }
 }
 
+/// A filling has another program at once, and whoever is left out of that shows what it knows of the first all the same: each time that the liar has
+/// lied it is named.
+#[test]
+fn who_is_left_out_of_the_next_program_waits_for_views() {
+    let mut times = 0;
+    for seed in 0..24_u64 {
+        let group = Group::cold(Suite::EcdsaP256, 2, 4);
+        let (initiator, liar) = (1, 2 + u16::try_from(seed % 3).unwrap());
+        let lied_to = LiedTo::default();
+        let report = group.fill((initiator, seed), &[], vec![(liar, noted_lie(BEGUN + 1, None, &lied_to))]);
+        let lied_to = lied_to.lock().unwrap();
+        assert_eq!(named_by(&report, liar).is_empty(), lied_to.is_empty(), "seed {seed}: {lied_to:?}");
+        times += usize::from(!lied_to.is_empty());
+    }
+    assert!(times > 10, "{times}");
+}
+
 /// Lies in a round, and says nothing of these kinds.
 struct Withholds(&'static [u16], Box<dyn Adversary>);
 
