@@ -14,6 +14,7 @@ use theta_rounds::Bug;
 use super::{
     Shamir,
     findings::{Statement, Verdict, Views},
+    opening::CONTRADICTION,
 };
 use crate::{Misbehaviour, Scalar, Security, Shared, Stop};
 
@@ -30,7 +31,6 @@ pub(super) struct Record<S: theta_groups::Scalar> {
 /// The claim of a party at which nothing contradicts anything.
 pub(super) const NOTHING: u32 = u32::MAX;
 const DIGEST: usize = 32;
-const FALSE: Stop = Stop::Cheated("the shares of an opened value contradict each other");
 
 /// A factor of which masks were taken away, and what all confirm with the opening.
 pub(super) struct Factor<'a, G: Group> {
@@ -48,22 +48,14 @@ impl<G: Group, M: Security> Shamir<G, M> {
         factor: &Factor<'_, G>,
         record: Record<G::Scalar>,
     ) -> Result<Vec<Scalar<Self>>, Stop> {
-        let (n, local) = (self.party.n(), self.party.position());
-        let bytes = Self::write(values.cells().iter().map(|[share]| share));
-        let got = self.party.exchange(&vec![bytes.clone(); n], &vec![bytes.len(); n])?.await?;
-        let mut shares = Vec::with_capacity(n);
-        for (from, theirs) in got.iter().enumerate() {
-            // What was shown is public.
-            shares.push(self.read(from, if from == local { &bytes } else { theirs })?.expose().clone());
-        }
-        let column = |i: usize| shares.iter().filter_map(|shares| shares.get(i).copied()).collect::<Vec<_>>();
-        let opened: Vec<Option<G::Scalar>> = (0..values.len()).map(|i| self.coefficients.open(&column(i))).collect();
+        let shares = self.show_all(values).await?;
+        let opened: Vec<Option<G::Scalar>> = self.opened(&shares, values.len()).collect();
         let claims = self.claims(opened.iter().position(Option::is_none), factor, record.count).await?;
         if claims.iter().all(|claim| *claim == NOTHING) {
-            return opened.into_iter().collect::<Option<Vec<_>>>().ok_or(FALSE);
+            return opened.into_iter().collect::<Option<Vec<_>>>().ok_or(CONTRADICTION);
         }
         self.find_false_shares(&shares, &claims, factor, &record).await?;
-        Err(FALSE)
+        Err(CONTRADICTION)
     }
 
     /// Step 2: what each party claims, by position.
@@ -100,7 +92,7 @@ impl<G: Group, M: Security> Shamir<G, M> {
         let (n, local) = (self.party.n(), self.party.position());
         // A liar may have made its claim to some alone.
         if !self.party.branches_off() {
-            return Err(FALSE);
+            return Err(CONTRADICTION);
         }
         let bytes = self.statement(claims, record);
         let got = self.party.exchange(&vec![bytes.clone(); n], &vec![bytes.len(); n])?.await?;

@@ -18,6 +18,9 @@ use super::{
 };
 use crate::{Element, Misbehaviour, Scalar, Security, Shared, Stop};
 
+/// Of an opened value, some shares are not on the polynomial of the others.
+pub(super) const CONTRADICTION: Stop = Stop::Cheated("the shares of an opened value contradict each other");
+
 impl<G: Group, M: Security> Shamir<G, M> {
     /// Whether the party at `position` sends value number `i`, and its coefficient.
     fn turn(&self, position: usize, i: usize) -> Option<&G::Scalar> {
@@ -52,20 +55,31 @@ impl<G: Group, M: Security> Shamir<G, M> {
     }
 
     pub(super) async fn open_actively(&self, values: &Shared<Self>) -> Result<Vec<Scalar<Self>>, Stop> {
+        let shares = self.show_all(values).await?;
+        self.opened(&shares, values.len()).collect::<Option<_>>().ok_or(CONTRADICTION)
+    }
+
+    /// All show their shares to all. Returns them by party: they are public then.
+    pub(super) async fn show_all(&self, values: &Shared<Self>) -> Result<Vec<Vec<G::Scalar>>, Stop> {
         let n = self.party.n();
         let bytes = Self::write(values.cells().iter().map(|[share]| share));
         let got = self.party.exchange(&vec![bytes.clone(); n], &vec![bytes.len(); n])?.await?;
         let mut shares = Vec::with_capacity(n);
         for (from, theirs) in got.iter().enumerate() {
-            shares.push(self.read(from, if from == self.party.position() { &bytes } else { theirs })?);
+            let theirs = if from == self.party.position() { &bytes[..] } else { theirs };
+            shares.push(self.read(from, theirs)?.expose().clone());
         }
-        let mut opened = Vec::with_capacity(values.len());
-        for i in 0..values.len() {
-            let column: Vec<_> = shares.iter().filter_map(|shares| shares.expose().get(i).copied()).collect();
-            let value = self.coefficients.open(&column);
-            opened.push(value.ok_or(Stop::Cheated("the shares of an opened value contradict each other"))?);
-        }
-        Ok(opened)
+        Ok(shares)
+    }
+
+    /// So many values, from all parties' shares; `None` for one whose shares contradict each other.
+    pub(super) fn opened<'a>(
+        &'a self,
+        shares: &'a [Vec<G::Scalar>],
+        count: usize,
+    ) -> impl Iterator<Item = Option<G::Scalar>> + 'a {
+        let column = |i: usize| shares.iter().filter_map(|shares| shares.get(i).copied()).collect::<Vec<_>>();
+        (0..count).map(move |i| self.coefficients.open(&column(i)))
     }
 
     /// Opens elements, believing what is sent.
